@@ -1,0 +1,48 @@
+"""A cell's child process: prepares the cell, runs pytest over the suites, and streams what happens."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from harness import data
+from harness.cells.context import Cell
+from harness.cells.events import FILE, EventWriter
+from harness.cells.limits import die_with_parent, limit_memory
+from harness.cells.request import CellRequest, Start
+from harness.cells.stream import Stream
+
+_PYTEST_OK = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def run_child(command: Start) -> int:
+    """Run a cell and return the exit code of the process: 0 when pytest came to its end."""
+    die_with_parent()
+    limit_memory(command.request.memory_mb)
+    # The SUT may not write bytecode into its tree; its compiled modules are cached apart (harness.emulation.loading).
+    sys.dont_write_bytecode = True
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    writer = EventWriter(command.folder / FILE)
+    request = command.request
+    cell = Cell(request.sut, request.platform, request.mode, request.seed)
+    cell.prepare()
+    writer.write({"event": "prepared", "device": cell.device, "mode": cell.mode})
+    code = pytest.main(_arguments(request), plugins=[Stream(cell, request, frozenset(command.done), writer)])
+    if code not in _PYTEST_OK:
+        sys.stderr.write(f"pytest ended with {code!r}\n")
+        return 71
+    writer.write({"event": "finished", "stubbed": cell.stubbed()})
+    return 0
+
+
+def _arguments(request: CellRequest) -> list[str]:
+    suites = request.suites_root or data.suites_dir()
+    paths = [str(suites / name) for name in request.suites if (suites / name).is_dir()]
+    off = ("terminal", "cacheprovider", "stepwise", "junitxml", "doctest", "pastebin", "unraisableexception")
+    plugins = ["-p", "harness.plugin", *(part for name in off for part in ("-p", f"no:{name}"))]
+    quiet = ["--continue-on-collection-errors", "--import-mode=importlib", "--capture=no", "-c", os.devnull]
+    select = ["-k", request.keyword] if request.keyword else []
+    collect = ["--collect-only"] if request.collect_only else []
+    return [*plugins, *quiet, f"--rootdir={suites}", *select, *collect, *paths]

@@ -1,0 +1,123 @@
+"""The command line: options in, exit code out. What a command does is in `harness.commands`, imported when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness import __version__, platforms
+from harness.commands import names
+from harness.commands.group import Group
+from harness.commands.options import RunOptions, Selection
+
+_EPILOG = """\b
+Exit codes:
+  0    clean: every case passed, was unsupported, or failed as expected
+  1    a failure that no expectation covers
+  2    usage: the command line names something that is not there
+  3    the harness could not do its work
+  4    measured nothing: no case, or only unsupported ones
+  130  interrupted (Ctrl-C); the bundle holds what was known by then
+
+Results go to standard output, progress and messages to standard error.
+"""
+
+
+def _spelled(kind: str, known: tuple[str, ...]) -> Any:
+    def check(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+        return names.check_names(kind, value, known)
+
+    return check
+
+
+def _completes(known: tuple[str, ...]) -> Any:
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in known if name.startswith(incomplete)]
+
+    return complete
+
+
+_SELECTION = (
+    click.option(
+        "--sut", "suts", multiple=True, metavar="SUT",
+        help="sglang==VERSION, a checkout, CHECKOUT@REF or reference; repeatable. [default: the newest release]",
+    ),
+    click.option(
+        "--platform", "platforms", multiple=True, metavar="P", default=platforms.DEFAULT, show_default=True,
+        callback=_spelled("platform", platforms.NAMES), shell_complete=_completes(platforms.NAMES),
+        help=f"{', '.join(platforms.NAMES)}; repeatable.",
+    ),
+    click.option(
+        "--mode", type=click.Choice(names.MODES), default="auto", show_default=True,
+        help="native needs the hardware; auto takes it where it is here and emulates otherwise.",
+    ),
+    click.option(
+        "--suite", "suites", multiple=True, metavar="SUITE", default=names.DEFAULT_SUITES, show_default=True,
+        callback=_spelled("suite", names.SUITES), shell_complete=_completes(names.SUITES),
+        help=f"{', '.join(names.SUITES)}; repeatable.",
+    ),
+    click.option("-k", "keyword", metavar="EXPR", default="", help="Only cases that match, in pytest's -k language."),
+)  # fmt: skip
+
+_JSON = click.option("--json", "json", metavar="FILE", help="Write one JSON object to FILE; - is standard output.")
+
+
+def _selection(command: Any) -> Any:
+    for option in reversed(_SELECTION):
+        command = option(command)
+    return command
+
+
+@click.group(cls=Group, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="poolparity")
+def main() -> None:
+    """Run real SGLang code on real or emulated CUDA, ROCm and Ascend, and say what is wrong, and where."""
+
+
+@main.command()
+@_selection
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="New folder for the bundle of this run.")
+@_JSON
+@click.option("--jobs", type=click.IntRange(min=1), default=None, metavar="N", help="Cells at a time. [default: cores]")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N")
+@click.option(
+    "--case-timeout", "case_timeout_s", default=60.0, show_default=True, metavar="S",
+    type=click.FloatRange(min=0, min_open=True), help="Seconds after which a case has the outcome timeout.",
+)  # fmt: skip
+def run(out: Path | None, json: str | None, jobs: int | None, seed: int, case_timeout_s: float, **chosen: Any) -> int:
+    """Judge SUTs on platforms, and leave a bundle of what happened."""
+    from harness.commands.run import run as command  # noqa: PLC0415 - keeps --help quick
+
+    options = RunOptions(
+        selection=Selection(**chosen),
+        out=out,
+        json=json,
+        jobs=jobs or len(os.sched_getaffinity(0)),
+        seed=seed,
+        case_timeout_s=case_timeout_s,
+        command=("poolparity", *sys.argv[1:]),
+    )
+    return command(options)
+
+
+@main.command(name="list")
+@_selection
+@_JSON
+def list_cases(json: str | None, **chosen: Any) -> int:
+    """Show the cases that a selection would run, and what each would check."""
+    from harness.commands.listing import list_cases as command  # noqa: PLC0415 - keeps --help quick
+
+    return command(Selection(**chosen), json)
+
+
+@main.command()
+@_JSON
+def doctor(json: str | None) -> int:
+    """Show what this machine is, what is emulated on it, and what would be stubbed."""
+    from harness.commands.doctor import doctor as command  # noqa: PLC0415 - keeps --help quick
+
+    return command(json)

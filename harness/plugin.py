@@ -1,0 +1,151 @@
+"""The pytest plugin: options, fixtures, case ids and outcomes for the suites of poolparity.
+
+It is loaded in every pytest run of an environment that has poolparity, so it imports little and acts only on items that
+lie in our suites (`suites/selftest`, the tests of poolparity itself, is plain pytest). In a cell's child the prepared
+cell is handed in; in a plain `pytest suites/kv --sut … --platform …` the pytest process itself becomes the cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harness.data import fixtures_dir, suites_dir
+
+if TYPE_CHECKING:
+    from harness.cells.context import Cell
+    from harness.checks.meter import Meter
+    from harness.sut.drivers.port import Driver
+    from harness.verdicts.outcomes import CaseResult
+    from harness.verdicts.recording import Record
+
+CELL = pytest.StashKey["Cell"]()
+_EXPECTATIONS = pytest.StashKey[list[Any]]()
+_CASE = pytest.StashKey[str]()
+_RECORD = pytest.StashKey["Record"]()
+
+_SELFTEST = "selftest"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of a plain pytest run."""
+    group = parser.getgroup("poolparity", "poolparity: conformance suites for SGLang's pools")
+    group.addoption("--sut", default=None, help="system under test: sglang==X, a path, path@ref, or reference")
+    group.addoption("--platform", default=None, help="cuda, rocm, ascend, xpu or cpu (one; see `poolparity run`)")
+    group.addoption("--mode", default="auto", choices=("auto", "native", "emulated"), help="default: auto")
+    group.addoption("--poolparity-seed", type=int, default=0, help="seed of the slots that a case chooses")
+
+
+def cell_of(config: pytest.Config) -> Cell:
+    """Return the cell of this run; a plain pytest run becomes one when it is first asked for."""
+    if CELL not in config.stash:
+        config.stash[CELL] = _become_cell(config)
+    return config.stash[CELL]
+
+
+def _become_cell(config: pytest.Config) -> Cell:
+    from harness import platforms, sut  # noqa: PLC0415 - only where our suites run
+    from harness.cells.context import Cell  # noqa: PLC0415
+    from harness.errors import PoolparityError  # noqa: PLC0415
+
+    try:
+        tree = sut.resolve(config.getoption("--sut") or sut.default_sut())
+        platform = platforms.get(config.getoption("--platform") or platforms.DEFAULT[0])
+        cell = Cell(tree, platform.name, config.getoption("--mode"), config.getoption("--poolparity-seed"))
+        cell.prepare()
+    except PoolparityError as error:
+        raise pytest.UsageError(str(error)) from error
+    return cell
+
+
+def _in_suite(path: Path, suites: Path) -> str | None:
+    """Return the suite that a file belongs to, or None."""
+    if not path.is_relative_to(suites):
+        return None
+    suite = path.relative_to(suites).parts[0]
+    return None if suite == _SELFTEST else suite
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give every case its id: `<suite>/<function without test_>[<parameters>]`."""
+    roots = {suites_dir(), Path(item.config.rootpath)}
+    suite = next((s for root in roots if CELL in item.config.stash or root == suites_dir() if (s := _in_suite(item.path, root))), None)
+    if suite is not None:
+        item.stash[_CASE] = f"{suite}/{item.name.removeprefix('test_')}"
+
+
+def case_of(item: pytest.Item) -> str:
+    """Return the id of a case; the node id of an item that is none."""
+    return item.stash.get(_CASE, item.nodeid)
+
+
+def _record(item: pytest.Item) -> Record:
+    from harness.verdicts.recording import Record  # noqa: PLC0415 - only where our suites run
+
+    if _RECORD not in item.stash:
+        item.stash[_RECORD] = Record(case_of(item))
+    return item.stash[_RECORD]
+
+
+def result_of(item: pytest.Item) -> CaseResult:
+    """Return what came of a case, after it ran."""
+    return _record(item).result()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Judge each phase of a case, and let pytest's own report say the same."""
+    report = yield
+    if _CASE not in item.stash:
+        return report
+    record = _record(item)
+    record.seconds += call.duration
+    cell = cell_of(item.config)
+    if call.excinfo is not None:
+        record.raised(call.excinfo.value, _root(cell))
+    elif call.when == "call":
+        record.returned()
+    if call.when == "teardown" or record.cause is not None:
+        record.expect(_expectations(item.config), version=cell.sut.version, platform=cell.platform, mode=cell.mode)
+    record.show(report)
+    return report
+
+
+def _root(cell: Cell) -> Path | None:
+    """Return the folder whose frames are the SUT's."""
+    if cell.sut.root is not None:
+        return cell.sut.root
+    import reference  # noqa: PLC0415 - loads torch
+
+    return Path(reference.__file__).resolve().parent
+
+
+def _expectations(config: pytest.Config) -> list[Any]:
+    from harness.verdicts.expectations import load  # noqa: PLC0415 - only where our suites run
+
+    if _EXPECTATIONS not in config.stash:
+        config.stash[_EXPECTATIONS] = load(fixtures_dir() / "expectations")
+    return config.stash[_EXPECTATIONS]
+
+
+@pytest.fixture(scope="session")
+def cell(pytestconfig: pytest.Config) -> Cell:
+    """The cell: SUT, platform, mode, seed."""
+    return cell_of(pytestconfig)
+
+
+@pytest.fixture
+def driver(cell: Cell) -> Driver:
+    """The driver of the SUT's pool API."""
+    return cell.driver
+
+
+@pytest.fixture
+def meter(request: pytest.FixtureRequest) -> Meter:
+    """Counts the bytes that this case compares."""
+    return _record(request.node).meter

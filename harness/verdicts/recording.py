@@ -1,0 +1,82 @@
+"""The record of one case while it runs: what was measured, what went wrong, what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.checks.meter import Meter
+from harness.verdicts.causes import Cause, cause_of
+from harness.verdicts.expectations import Expectation, find
+from harness.verdicts.outcomes import CaseResult, Outcome
+
+
+class Record:
+    """One case. `cause` is why it is not a pass; None while nothing speaks against it."""
+
+    def __init__(self, case: str) -> None:
+        self.case = case
+        self.meter = Meter()
+        self.seconds = 0.0
+        self.cause: Cause | None = None
+        self.expectation: Expectation | None = None
+        self._judged = False
+
+    def raised(self, error: BaseException, sut_root: Path | None) -> None:
+        """Take in an exception; the first one is the cause, unless it was a refusal and this one is worse."""
+        if isinstance(error, pytest.skip.Exception):
+            cause = Cause(Outcome.ERROR, f"the suite skipped a case: {error}; suites must answer or refuse", "")
+        else:
+            cause = cause_of(error, sut_root)
+        if self.cause is None or self.cause.outcome is Outcome.UNSUPPORTED:
+            self.cause = cause
+
+    def returned(self) -> None:
+        """Take in that the test function came to its end."""
+        if self.meter.bytes == 0:
+            self.cause = Cause(Outcome.MEASURED_NOTHING, "the case ran and compared no byte", "")
+
+    def expect(self, entries: Iterable[Expectation], **cell: Any) -> None:
+        """Hold the outcome against the expectations that speak of this case, once."""
+        if self._judged:
+            return
+        self._judged = True
+        for entry in find(entries, self.case, **cell):
+            if entry.expired():
+                text = f"the expectation {entry.id} expired on {entry.expires}; look at {entry.reference} and renew or drop it"
+                self.cause = Cause(Outcome.ERROR, text, "")
+            elif self.cause is not None and self.cause.outcome is Outcome.FAIL and entry.matches(self.cause.message):
+                self.expectation = entry
+            elif self.cause is None or self.cause.outcome is Outcome.UNSUPPORTED:
+                text = f"expected to fail ({entry.id}), and did not: remove the expectation, or bound it by version"
+                self.cause = Cause(Outcome.FAIL, text, "")
+
+    def show(self, report: pytest.TestReport) -> None:
+        """Make pytest's report of a phase say what the record says."""
+        if self.cause is None:
+            return
+        if self.expectation is not None:
+            report.outcome = "skipped"
+            report.wasxfail = f"{self.expectation.id}: {self.expectation.reason}"
+        elif self.cause.outcome is Outcome.UNSUPPORTED:
+            report.outcome = "skipped"
+            report.longrepr = (str(report.fspath), report.location[1] or 0, f"unsupported: {self.cause.message}")
+        elif report.outcome != "failed" and report.when != "setup":
+            report.outcome = "failed"
+            report.longrepr = f"{self.cause.outcome}: {self.cause.message}"
+
+    def result(self) -> CaseResult:
+        """The case as reports and bundles have it."""
+        return CaseResult(
+            id=self.case,
+            suite=self.case.partition("/")[0],
+            outcome=self.cause.outcome if self.cause else Outcome.PASS,
+            message=self.cause.message if self.cause else "",
+            location=self.cause.location if self.cause else "",
+            bytes_compared=self.meter.bytes,
+            seconds=round(self.seconds, 6),
+            expectation=self.expectation.id if self.expectation else None,
+        )

@@ -1,0 +1,54 @@
+"""The project's sessions. `nox -l` lists them; README.md says which two you need."""
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+nox.options.sessions = ["lint", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+nox.options.error_on_external_run = True
+
+RELEASES = [f"sglang==0.5.{patch}" for patch in range(16, 24)]
+OLD, NEW = "sglang==0.5.17", "sglang==0.5.23"
+PLATFORMS = ["cuda", "rocm", "ascend", "xpu", "cpu"]
+LINTERS = ("ruff>=0.6", "mypy>=1.11")
+
+
+def install(session, *extra):
+    """Install the project from this folder, with the pins of constraints.txt."""
+    session.install("-c", "constraints.txt", "-e", ".", *extra)
+
+
+def repeated(option, values):
+    """Return `--option value` for each value."""
+    return [part for value in values for part in (option, value)]
+
+
+@nox.session
+def conformance(session):
+    """The main job: a real SGLang release judged on emulated CUDA, ROCm and Ascend."""
+    install(session)
+    session.run("poolparity", "run", *(session.posargs or ["--sut", NEW]))
+
+
+@nox.session
+def tests(session):
+    """Tests of the harness and the reference, and the fast suites of one old and one new release on every platform."""
+    install(session)
+    session.run("pytest", "suites/selftest", *session.posargs)
+
+
+@nox.session
+def lint(session):
+    """Run ruff (check and format) and mypy --strict."""
+    install(session, *LINTERS)
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+
+
+@nox.session
+def sweep(session):
+    """All releases on all platforms. Red where a release has a bug that a later one fixed; see docs/sweep.md."""
+    install(session)
+    arguments = [*repeated("--sut", RELEASES), *repeated("--platform", PLATFORMS)]
+    session.run("poolparity", "run", *arguments, *session.posargs, success_codes=[0, 1])
