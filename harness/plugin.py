@@ -72,7 +72,10 @@ def _in_suite(path: Path, suites: Path) -> str | None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give every case its id: `<suite>/<function without test_>[<parameters>]`."""
     roots = {suites_dir(), Path(item.config.rootpath)}
-    suite = next((s for root in roots if CELL in item.config.stash or root == suites_dir() if (s := _in_suite(item.path, root))), None)
+    suite = next(
+        (s for root in roots if CELL in item.config.stash or root == suites_dir() if (s := _in_suite(item.path, root))),
+        None,
+    )
     if suite is not None:
         item.stash[_CASE] = f"{suite}/{item.name.removeprefix('test_')}"
 

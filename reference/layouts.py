@@ -161,6 +161,6 @@ def host_layout(name: str, geometry: PoolGeometry) -> HostLayout:
         raise ValueError(msg)
     if name == "page_unified":
         checks.multiple_of(
-            "row bytes", geometry.latent_row_bytes, _UNIFIED_ALIGNMENT, "page_unified moves 16-byte vectors"
+            "latent_row_bytes", geometry.latent_row_bytes, _UNIFIED_ALIGNMENT, "page_unified moves 16-byte vectors"
         )
     return HostLayout(name, geometry, geometry.components(split=name in _SPLIT))

@@ -52,7 +52,10 @@ def make(out: Path) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
-        msg = f"--out {str(out)!r}: {reason.strerror}; expected a place where a folder can be made; name another place"
+        msg = (
+            f"cannot make the bundle's folder {str(out)!r}: {reason.strerror}; "
+            "expected a place where a folder can be made; name another with --out"
+        )
         raise UsageError(msg) from reason
     return out
 

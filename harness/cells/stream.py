@@ -34,23 +34,27 @@ class Stream:
         """Report what was collected; keep what is asked for and not done."""
         wanted = self.request.ids
         chosen = [item for item in items if wanted is None or case_of(item) in wanted]
-        self.writer.write({
-            "event": "collected",
-            "ids": [case_of(item) for item in chosen],
-            "checks": [_first_line(item) for item in chosen] if self.request.collect_only else [],
-        })
+        self.writer.write(
+            {
+                "event": "collected",
+                "ids": [case_of(item) for item in chosen],
+                "checks": [_first_line(item) for item in chosen] if self.request.collect_only else [],
+            }
+        )
         items[:] = [item for item in chosen if case_of(item) not in self.done]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Show a suite that cannot be collected as a case of its own: its cases are missing, and nobody else would say."""
         if report.failed:
-            self.writer.write({
-                "event": "outcome",
-                "id": f"collect[{report.nodeid}]",
-                "suite": report.nodeid.partition("/")[0],
-                "outcome": "error",
-                "message": report.longreprtext[-2000:],
-            })
+            self.writer.write(
+                {
+                    "event": "outcome",
+                    "id": f"collect[{report.nodeid}]",
+                    "suite": report.nodeid.partition("/")[0],
+                    "outcome": "error",
+                    "message": report.longreprtext[-2000:],
+                }
+            )
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

@@ -112,8 +112,8 @@ def check_fusion(case: FusionCase, step: Step, *, seed: int, device: str, meter:
     problems = _problems(case, given, before, wanted, _call(step, case, given))
     meter.compared(sum(operand.storage.nbytes for operand in _sides(case, given).values()))
     if problems:
-        line = returning_line(lambda: _call(step, case, operands(case, seed, device)))
+        mark = returning_line(lambda: _call(step, case, operands(case, seed, device)))
         value = formula(float(case.rule.adds_shared), FACTOR**case.rule.exponent)
         right = f"expected {value} in the {case.rule.returned} tensor, which is returned"
-        msg = f"{case}: {right}; but {'; and '.join(problems)}; it returned at {line}"
-        raise AssertionError(msg)
+        msg = f"{case}: {right}; but {'; and '.join(problems)}; it returned at {mark}"
+        raise AssertionError(msg) from mark

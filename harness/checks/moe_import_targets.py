@@ -14,6 +14,8 @@ from reference.moe.fusion import FUSED_METHODS
 _POOL_HOST: Final = ("sglang.srt.mem_cache.pool_host.mla", "MLATokenToKVPoolHost")
 _DEVICE_POOLS: Final = {"ascend": ("sglang.srt.hardware_backend.npu.memory_pool_npu", "NPUMLATokenToKVPool")}
 _DEVICE_POOL: Final = ("sglang.srt.mem_cache.memory_pool", "MLATokenToKVPool")
+# What the platform suite runs in fresh processes.
+REPORT: Final = "harness.checks.moe_imports:report_import"
 _CALL_STEP: Final = "harness.checks.moe_step:call_once"
 
 
@@ -70,11 +72,19 @@ def import_targets(platform: str, root: Path | None) -> list[ImportTarget]:
     ]
 
 
+class ImportBroken(AssertionError):  # noqa: N818 - a failed check, told by another process
+    """A module does not import. `sut_location` is the SUT's line, which has no frame in this process."""
+
+    def __init__(self, message: str, sut_location: str) -> None:
+        super().__init__(message)
+        self.sut_location = sut_location
+
+
 def check_import(target: ImportTarget, report: ImportReport, meter: Meter) -> None:
     """Judge a report: every wanted name is bound; AssertionError with the chain of a broken import."""
     if report["error"]:
         msg = f"{target.module} cannot be imported on {target.platform}: {report['error']}"
-        raise AssertionError(msg)
+        raise ImportBroken(msg, report["location"])
     wanted = [*target.names, *target.called_names]
     meter.compared(len("\n".join(wanted).encode()))
     if report["bound"] != wanted:

@@ -28,7 +28,8 @@ class BrokenImport:
     line: str
 
     def __str__(self) -> str:
-        return f"{self.location}: `{self.line}` needs {self.missing}; chain: {' -> '.join((*self.chain, self.missing))}"
+        where = f"{self.location}: `{self.line}`" if self.location else "a module outside the SUT"
+        return f"{where} needs {self.missing}; chain: {' -> '.join((*self.chain, self.missing))}"
 
 
 def missing_symbol(error: BaseException, line: str) -> str:
@@ -75,7 +76,7 @@ def diagnose(error: BaseException) -> BrokenImport:
     """Read the chain of an import error from its traceback."""
     frames = list(traceback.walk_tb(error.__traceback__))
     sut = [(frame, line) for frame, line in frames if is_sut(_own(frame))]
-    location, text = "outside the SUT", ""
+    location, text = "", ""
     if sut:
         frame, number = sut[-1]
         path = frame.f_code.co_filename
@@ -91,10 +92,11 @@ def explained(error: Exception) -> Exception:
 
 
 class ImportReport(TypedDict):
-    """What `report_import` found: the wanted names that are bound, or why the import failed."""
+    """What `report_import` found: the wanted names that are bound, or why the import failed and at which line."""
 
     bound: list[str]
     error: str
+    location: str
 
 
 def report_import(module: str, names: list[str], call: str = "") -> ImportReport:
@@ -110,5 +112,6 @@ def report_import(module: str, names: list[str], call: str = "") -> ImportReport
             place, _, function = call.partition(":")
             bound += getattr(importlib.import_module(place), function)()
     except ImportTrouble as error:
-        return ImportReport(bound=[], error=f"{type(error).__name__}: {error}\n{diagnose(error)}")
-    return ImportReport(bound=bound, error="")
+        broken = diagnose(error)
+        return ImportReport(bound=[], error=f"{type(error).__name__}: {error}\n{broken}", location=broken.location)
+    return ImportReport(bound=bound, error="", location="")

@@ -122,27 +122,32 @@ def step_of(root: Path | None) -> Step:
     return sglang_step
 
 
-def returning_line(call: Callable[[], object]) -> str:
-    """Run a step once more and say at which of its lines it returned: `file:line` and the statement.
+class Returned(Exception):  # noqa: N818 - not an error: it marks a line, and its traceback leads there
+    """The step returned here."""
 
-    The whole branch that was taken led there, so this is where to start reading. Empty when no step ran.
+
+def returning_line(call: Callable[[], object]) -> Returned | None:
+    """Run a step once more and mark the line at which it returned, which is where to start reading.
+
+    The mark is an exception whose deepest frame is that line; it is raised by the tracing function, which Python then
+    lets fall through the traced frame. None when no step ran.
     """
-    seen = []
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:
         if frame.f_code.co_name != STEP_NAME:
             return None
         if event == "return":
-            seen.append((frame.f_code.co_filename, frame.f_lineno))
+            path, number = frame.f_code.co_filename, frame.f_lineno
+            text = f"{in_package(path)}:{number}: `{linecache.getline(path, number).strip()}`"
+            raise Returned(text)
         return trace
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
         call()
+    except Returned as mark:
+        return mark
     finally:
         sys.settrace(before)
-    if not seen:
-        return ""
-    path, number = seen[-1]
-    return f"{in_package(path)}:{number}: `{linecache.getline(path, number).strip()}`"
+    return None

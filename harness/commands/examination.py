@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from harness import platforms
-from harness.bundles.manifest import Host, host_facts, versions
+from harness.bundles.manifest import Host
 from harness.emulation import manifest
 from harness.emulation.imports import ImportRules, Verdict
 from harness.emulation.stubs import StubLog

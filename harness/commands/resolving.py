@@ -8,6 +8,7 @@ from rich.console import Console
 
 from harness import platforms, sut
 from harness.errors import InfrastructureError
+from harness.reports.plain import as_text
 from harness.reports.progress import note
 from harness.sut.spec import SutTree
 
@@ -34,7 +35,8 @@ def resolve_all(names: Sequence[str], console: Console) -> list[SutTree]:
     asked = list(dict.fromkeys(names)) or [sut.default_sut()]
     trees = []
     for name in asked:
-        tree = sut.resolve(name)
+        with console.status(as_text(f"looking for {name}")):
+            tree = sut.resolve(name)
         note(console, f"{name}: {tree.identity}")
         trees.append(tree)
     return trees

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,13 +12,14 @@ from rich.console import Console
 from harness import cells
 from harness.bundles import place
 from harness.bundles.write import close_manifest, write_manifest
+from harness.commands.notes import expectation_notes
 from harness.commands.options import RunOptions
 from harness.commands.recording import make_manifest
 from harness.commands.requests import check_selection, make_requests
 from harness.commands.resolving import resolve_all
 from harness.commands.signals import terminate_as_interrupt
 from harness.reports.as_json import STDOUT, check_target, write_json
-from harness.reports.progress import Progress, note
+from harness.reports.progress import Progress, note, stderr_console
 from harness.reports.terminal import show_run
 from harness.sut.spec import SutTree
 from harness.verdicts.exit_code import exit_code
@@ -31,12 +33,13 @@ def run(options: RunOptions) -> int:
     if options.out is not None:
         place.check_out(options.out)
     check_selection(selection)
-    console = Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+    notes = expectation_notes()
+    console = stderr_console()
     with terminate_as_interrupt():
         trees = resolve_all(selection.suts, console)
         folder = place.make(options.out or place.runs_dir() / place.fresh_name())
         results, code = _judge(options, trees, folder, console)
-    _report(options, results, code)
+    _report(options, results, notes, code)
     if options.out is None:
         place.prune(place.runs_dir())
     note(console, f"bundle: {folder}")
@@ -60,8 +63,8 @@ def _judge(options: RunOptions, trees: list[SutTree], folder: Path, console: Con
     return results, code
 
 
-def _report(options: RunOptions, results: list[CellResult], code: int) -> None:
+def _report(options: RunOptions, results: list[CellResult], notes: Mapping[str, str], code: int) -> None:
     if options.json is not None:
         write_json(options.json, "run", code, {"cells": msgspec.to_builtins(results)})
     if options.json != STDOUT:
-        show_run(results, {}, sys.stdout)
+        show_run(results, notes, sys.stdout)

@@ -70,9 +70,10 @@ class ImportRules:
         top = name.partition(".")[0]
         verdict = self.verdict(top)
         if verdict is Verdict.STAND_IN:
-            if not is_sut(importer):
+            if not is_sut(importer) and not importer.startswith("harness.emulation."):
                 raise _not_found(top, "this machine lacks it; only the SUT gets a stand-in")
-            self._log.record(top, importer)
+            if is_sut(importer):
+                self._log.record(top, importer)
         elif verdict is Verdict.ABSENT and is_sut(importer):
             raise _not_found(top, f"no part of the {self._manifest.platform.name} install brings it")
 
@@ -125,6 +126,9 @@ class PlatformFinder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Bind what is known of the module; everything else in it is a stand-in."""
         vars(module).update(self._answers.get(module.__name__, {}))
+        for name in self._answers:
+            if name.startswith(module.__name__ + "."):
+                importlib.import_module(name)
 
 
 def caller_name(depth: int) -> str:

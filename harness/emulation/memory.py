@@ -67,7 +67,7 @@ def region_of(
 
 
 class AddressSpace:
-    """The registered regions. They may nest (a whole buffer and its layers); the smallest one around an address counts."""
+    """The registered regions. They may nest (a buffer and its layers): the smallest one around an address counts."""
 
     def __init__(self) -> None:
         self._regions: list[Region] = []

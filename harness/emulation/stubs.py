@@ -42,8 +42,8 @@ class StubLog:
 class Origin:
     """The package a stand-in belongs to. A `vendor` package has the platform's hardware behind it.
 
-    `markers`: functions whose result module-level code passes on to something that takes no stand-in, with the type
-    that it must have; it gets a text that says what it is.
+    `markers`: functions whose result module-level code gives to something that needs to know its type, with that type:
+    "str" or "bytes" (it gets a text that says what it is), or "object" (it equals no string and no number).
     """
 
     package: str
@@ -112,7 +112,7 @@ class Stub:  # noqa: PLW1641 - __hash__ is there, below
         result = _result(self, "called")
         if len(args) == 1 and not keywords and _is_decoration(args[0], sys._getframe(1)):  # noqa: SLF001 - the caller
             return _decorated(self, args[0])
-        return _marker(self) or result
+        return _typed(self, result)
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         base = self.__dict__.get("_stand_in_base")
@@ -141,7 +141,8 @@ class Stub:  # noqa: PLW1641 - __hash__ is there, below
 
     def __eq__(self, other: object) -> bool:
         """Differ from every type (a class that is not here is none of those that are); refuse any other comparison."""
-        if self is not other and not isinstance(other, _TYPES) and type(other).__module__ != "typing":
+        known = "_stand_in_opaque" in self.__dict__ or isinstance(other, _TYPES) or type(other).__module__ == "typing"
+        if self is not other and not known:
             refuse(self, "compared")
         return self is other
 
@@ -160,12 +161,14 @@ def _result(stub: Stub, use: str) -> Stub:
     return Stub(f"{stub._stand_in_name}()", stub._stand_in_origin)  # noqa: SLF001 - ours
 
 
-def _marker(stub: Stub) -> str | bytes | None:
-    """Return the marked text that stands in for a result of a type that no stand-in can have."""
+def _typed(stub: Stub, result: Stub) -> Stub | str | bytes:
+    """Return the stand-in for a result whose type is known: a text that says so, or an object that equals no value."""
     name = stub._stand_in_name  # noqa: SLF001 - ours
-    kind = stub._stand_in_origin.markers.get(name)  # noqa: SLF001 - ours
+    kind = stub._stand_in_origin.markers.get(name, "unknown")  # noqa: SLF001 - ours
+    if kind == "object":
+        result.__dict__["_stand_in_opaque"] = True
     text = f"poolparity: stand-in for the result of {name}"
-    return {"bytes": text.encode(), "str": text, None: None}[kind]
+    return {"str": text, "bytes": text.encode()}.get(kind, result)
 
 
 def _is_decoration(thing: object, caller: FrameType) -> bool:

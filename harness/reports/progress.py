@@ -20,6 +20,11 @@ from harness.reports.plain import as_text, plain
 Event = dict[str, Any]
 
 
+def stderr_console() -> Console:
+    """Return the console for everything that is not a result."""
+    return Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+
+
 @dataclass(slots=True)
 class CellState:
     """One cell as its events so far describe it."""
@@ -57,7 +62,7 @@ class Progress:
     """Follows cells; a context manager, so that the live table is gone before results are printed."""
 
     def __init__(self, names: Sequence[str], console: Console | None = None) -> None:
-        self.console = console or Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+        self.console = console or stderr_console()
         self.states = [CellState(name) for name in names]
         self._live: AbstractContextManager[Any] = nullcontext()
         if self.console.is_terminal:

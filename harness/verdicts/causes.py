@@ -65,7 +65,9 @@ def _location(frame: FrameType, line: int, root: Path | None) -> str:
 
 def _message(error: BaseException) -> str:
     text = str(error) or _bare(error)
-    head = text if isinstance(error, AssertionError) or type(error) is Unsupported else f"{type(error).__name__}: {text}"
+    head = (
+        text if isinstance(error, AssertionError) or type(error) is Unsupported else f"{type(error).__name__}: {text}"
+    )
     notes = [str(note) for note in getattr(error, "__notes__", ())]
     return "\n".join([head.strip(), *notes])[:_MESSAGE_LIMIT]
 
@@ -77,7 +79,9 @@ def _bare(error: BaseException) -> str:
         return "without a text"
     frame, number = frames[-1]
     line = linecache.getline(frame.f_code.co_filename, number).strip()
-    values = [f"{name}={value}" for name in dict.fromkeys(_NAME.findall(line)) if (value := _value(frame, name)) is not None]
+    values = [
+        f"{name}={value}" for name in dict.fromkeys(_NAME.findall(line)) if (value := _value(frame, name)) is not None
+    ]
     return f"{line}" + (f" with {', '.join(values)}" if values else "")
 
 

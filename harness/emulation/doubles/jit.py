@@ -44,17 +44,13 @@ def jit_loader(
         if not available:
             msg = f"JIT module {marker}: compiling is switched off for this case; SGLang must take its other branch"
             raise CompileError(msg)
-        exports = {
-            name: _export(platform, memory, calls, marker, cpp_name) for name, cpp_name in (cuda_wrappers or ())
-        }
+        exports = {name: _export(platform, memory, calls, marker, cpp_name) for name, cpp_name in (cuda_wrappers or ())}
         return SimpleNamespace(**exports)
 
     return load_jit
 
 
-def _export(
-    platform: str, memory: AddressSpace, calls: CallLog, marker: str, cpp_name: str
-) -> Callable[..., Any]:
+def _export(platform: str, memory: AddressSpace, calls: CallLog, marker: str, cpp_name: str) -> Callable[..., Any]:
     match = _CPP_NAME.match(cpp_name)
     entry = ENTRY_POINTS.get(f"{match['owner']}::{match['function']}") if match else None
     if match is None or entry is None:

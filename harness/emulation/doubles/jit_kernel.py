@@ -87,8 +87,8 @@ def same_dtype(call: Call, **tensors: torch.Tensor) -> None:
         refuse(BadCall, call.name, found, "one dtype", "view both buffers as the pool's store dtype")
 
 
-def block(call: Call, value: Any, what: str, place: Kind, *shape: int | None) -> torch.Tensor:
-    """Check a contiguous operand on one side whose shape is given, None for a free extent."""
+def block(call: Call, value: Any, what: str, place: Kind | None, *shape: int | None) -> torch.Tensor:
+    """Check a contiguous operand (on one side, if `place` is given) whose shape is given, None for a free extent."""
     tensor = call.tensor(value, what)
     fits = tensor.dim() == len(shape) and all(
         want in {None, have} for want, have in zip(shape, tensor.shape, strict=True)

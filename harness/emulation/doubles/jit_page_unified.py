@@ -79,13 +79,11 @@ def _load(
     /,
 ) -> None:
     call = compiled.start()
-    page = _Page(
-        call, row=compiled.number(0), parts=parts, layers=num_layers, groups=num_groups, page_size=page_size
-    )
+    page = _Page(call, row=compiled.number(0), parts=parts, layers=num_layers, groups=num_groups, page_size=page_size)
     destinations = [block(call, k_dst, "k_cache_dst", "device", None, None)]
     if parts > 1:
         destinations.append(block(call, v_dst, "v_cache_dst", "device", None, destinations[0].shape[1]))
-    host = block(call, src, "src", "host", None, None)
+    host = block(call, src, "src", None, None, None)
     same_dtype(call, cache_dst=destinations[0], src=host, v_cache_dst=destinations[-1])
     source, destination = index_pair(call, i_src, i_dst, ("src_indices", "dst_indices"))
     if not 0 <= layer_id < num_layers:
@@ -112,7 +110,9 @@ def _check_device_row(call: Call, page: _Page, tensor: Any, component: str) -> N
     found = tensor.shape[1] * tensor.element_size()
     if found != page.device_row:
         told = f"{component}_cache_dst has rows of {found} bytes"
-        refuse(BadCall, call.name, told, f"{page.device_row} bytes by the given sizes", "pass one layer as (token, row)")
+        refuse(
+            BadCall, call.name, told, f"{page.device_row} bytes by the given sizes", "pass one layer as (token, row)"
+        )
     call.multiple(f"{component}_cache_dst: the address", tensor.data_ptr(), _UNIT, "vector accesses would fault")
 
 

@@ -40,7 +40,11 @@ def one_layer(kernel: Kernel, compiled: Compilation, parts: Parts, indices: tupl
         name: (row_view(call, source, f"{name}cache_src"), row_view(call, destination, f"{name}cache_dst"))
         for name, (source, destination) in parts.items()
     }
-    every = {f"{name}cache_{side}": view for name, pair in views.items() for side, view in zip(("src", "dst"), pair, strict=True)}
+    every = {
+        f"{name}cache_{side}": view
+        for name, pair in views.items()
+        for side, view in zip(("src", "dst"), pair, strict=True)
+    }
     same_dtype(call, **{name: view.tensor for name, view in every.items()})
     width = _shared(call, "row width", {name: view.width for name, view in every.items()})
     strides = (

@@ -31,7 +31,8 @@ def _tensors(call: Call, value: Any, what: str, place: Kind | None = None) -> li
 
 def _row_bytes(call: Call, tensor: torch.Tensor, what: str, *, packed: bool = True) -> int:
     """Return the bytes of `tensor[i]`, which must be contiguous; `packed` rows also follow each other without gaps."""
-    row, stride = tensor.element_size(), []
+    row = tensor.element_size()
+    stride: list[int] = []
     for size in reversed(tensor.shape[1:]):
         stride.insert(0, row // tensor.element_size())
         row *= size
@@ -56,7 +57,9 @@ def _same_rows(call: Call, tensors: Sequence[torch.Tensor], what: str) -> int:
 
 def _check_same_kind(call: Call, source: torch.Tensor, destination: torch.Tensor, rows: tuple[Any, Any]) -> None:
     if source.dtype != destination.dtype or rows[0] != rows[1]:
-        found = f"source rows of {tuple(rows[0])} {source.dtype}, destination rows of {tuple(rows[1])} {destination.dtype}"
+        found = (
+            f"source rows of {tuple(rows[0])} {source.dtype}, destination rows of {tuple(rows[1])} {destination.dtype}"
+        )
         remedy = "the copy would convert or broadcast; pass buffers of the same rows"
         refuse(BadCall, call.name, found, "the same on both sides", remedy)
 
@@ -169,7 +172,9 @@ class _Pages:
         in_host = Addressing.strided(pages, host.shape[1] * self.page_bytes, "page")
         return (
             _rows(self._layers[number], f"device{component} layer {layer}", f"{self._names[0]}[{number}]", on_device),
-            _rows(host, f"host{component} layer {layer}", f"{self._names[1]}[{part}]", in_host, layer * self.page_bytes),
+            _rows(
+                host, f"host{component} layer {layer}", f"{self._names[1]}[{part}]", in_host, layer * self.page_bytes
+            ),
         )
 
 

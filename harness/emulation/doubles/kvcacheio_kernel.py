@@ -129,7 +129,9 @@ class _Geometry:
         call.multiple("item_size", self.item_size, _WORD, "the kernel copies whole 64-bit words; pass the row in bytes")
         if self.item_size % (self.heads * _WORD):
             found = f"item_size {self.item_size} over head_num {self.heads}"
-            refuse(BadCall, call.name, found, "heads of whole 64-bit words", "the kernel would drop the rest of each head")
+            refuse(
+                BadCall, call.name, found, "heads of whole 64-bit words", "the kernel would drop the rest of each head"
+            )
         self.part_bytes = self.item_size // self.heads
         self.layers = range(1)
         if "num_layers" in arguments:

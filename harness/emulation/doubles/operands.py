@@ -63,14 +63,18 @@ class Call:
         """Return the addresses in a pointer table: 1-D, contiguous, uint64, readable by the device."""
         tensor = self.tensor(value, what)
         if tensor.dtype != torch.uint64:
-            refuse(BadCall, self.name, f"{what} is {tensor.dtype}", "torch.uint64 addresses", "build it from data_ptr()")
+            refuse(
+                BadCall, self.name, f"{what} is {tensor.dtype}", "torch.uint64 addresses", "build it from data_ptr()"
+            )
         if tensor.dim() != 1 or not tensor.is_contiguous():
             found = f"{what} has shape {tuple(tensor.shape)} and strides {tensor.stride()}"
             refuse(BadCall, self.name, found, "a contiguous 1-D table", "pass one address for each layer")
         self.lies(tensor, what, "device", WrongDevice)
         return [int(address) for address in raw(tensor).numpy()]
 
-    def lies(self, tensor: torch.Tensor, what: str, place: Kind | None, error: type[KernelRefused] = WrongDevice) -> None:
+    def lies(
+        self, tensor: torch.Tensor, what: str, place: Kind | None, error: type[KernelRefused] = WrongDevice
+    ) -> None:
         """Refuse a tensor that is known to lie on the other side. On a CPU-only emulation an unregistered one may pass."""
         found = self.memory.kind_of(tensor) if place is not None else None
         if found is not None and found != place:
@@ -85,7 +89,7 @@ class Call:
         view = region_of(tensor, f"{region.label}, as passed in {operand}", region.kind, layer=region.layer)
         return view if view.nbytes < region.nbytes else region
 
-    def positive(self, **sizes: int) -> None:
+    def positive(self, **sizes: Any) -> None:
         """Refuse a size that is not a positive integer."""
         for what, value in sizes.items():
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value <= 0:
@@ -120,7 +124,9 @@ class Call:
         broken = pages != starts[:, None] + np.arange(page_size)
         if broken.any():
             bad, at = (int(number) for number in np.argwhere(broken)[0])
-            found = f"{what}, page {bad} of the call: slot {int(pages[bad, at])} in position {at} after {int(starts[bad])}"
+            found = (
+                f"{what}, page {bad} of the call: slot {int(pages[bad, at])} in position {at} after {int(starts[bad])}"
+            )
             remedy = "the kernel reads only the first index of each page; sort the indices within their page"
             refuse(BadCall, self.name, found, f"slot {int(starts[bad]) + at}", remedy)
         return starts
@@ -130,5 +136,3 @@ class Call:
         if slots.size and int(slots.min()) < 0:
             found = f"{what}: index {int(slots.min())}"
             refuse(OutOfRegion, self.name, found, "indices from 0", "drop unused (-1) entries before the call")
-
-

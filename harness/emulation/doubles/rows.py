@@ -94,10 +94,10 @@ def _check_bounds(call: str, rows: Rows, row_bytes: int) -> None:
         return
     starts = _offsets(rows)
     at = int(np.flatnonzero((starts < 0) | (starts + row_bytes > rows.region.nbytes))[0])
-    first = int(starts[at])
+    first, slot = int(starts[at]), int(rows.addressing.slots[at])
     msg = (
-        f"{call}: {rows.what}, {rows.addressing.unit} {int(rows.addressing.slots[at])}: bytes {first}..{first + row_bytes} "
-        f"lie outside {rows.region}; expected every row inside it; check the index, the row size and the stride"
+        f"{call}: {rows.what}, {rows.addressing.unit} {slot}: bytes {first}..{first + row_bytes} lie outside "
+        f"{rows.region}; expected every row inside it; check the index, the row size and the stride"
     )
     raise OutOfRegion(msg)
 
@@ -111,8 +111,10 @@ class _Written:
 
     def check_single_writer(self) -> None:
         """Refuse a call that writes some byte twice."""
-        starts = np.concatenate([copy.destination.base + copy.destination.addressing.offsets for copy in self.copies])
-        row_bytes = np.concatenate([np.full(copy.destination.addressing.offsets.size, copy.row_bytes) for copy in self.copies])
+        rows = [copy.destination for copy in self.copies]
+        starts = np.concatenate([side.base + side.addressing.offsets for side in rows])
+        counts = [side.addressing.offsets.size for side in rows]
+        row_bytes = np.repeat(np.array([copy.row_bytes for copy in self.copies], dtype=np.int64), counts)
         order = np.argsort(starts, kind="stable")
         gaps = np.diff(starts[order]) < row_bytes[order][:-1]
         if gaps.any():
@@ -158,9 +160,10 @@ class _Written:
         candidates = writes[np.minimum(first, writes.size - 1)]
         clash = (first < writes.size) & (candidates < reads + reader.row_bytes)
         if clash.any():
-            slot = int(reader.source.addressing.slots[int(np.flatnonzero(clash)[0])])
+            addressing = reader.source.addressing
+            slot = int(addressing.slots[int(np.flatnonzero(clash)[0])])
             msg = (
-                f"{self.call}: {reader.source.what}, {reader.source.addressing.unit} {slot} is read from bytes that the "
-                f"same call writes ({writer.destination.what}); expected source and destination apart; check the pointers"
+                f"{self.call}: {reader.source.what}, {addressing.unit} {slot} is read from bytes that the same call "
+                f"writes ({writer.destination.what}); expected source and destination apart; check the pointers"
             )
             raise BadCall(msg)

@@ -20,7 +20,7 @@ def parameters(required: str, **defaults: Any) -> list[inspect.Parameter]:
 def vendor_function(
     module: str, name: str, params: list[inspect.Parameter], body: Callable[[Arguments], Any]
 ) -> Callable[..., Any]:
-    """Return a function called `name` that takes `params` and nothing else, as Python itself would refuse it (TypeError)."""
+    """Return a function called `name` that takes `params` and nothing else: TypeError otherwise, in Python's words."""
     signature = inspect.Signature(params)
 
     def function(*args: Any, **keywords: Any) -> Any:

@@ -45,7 +45,7 @@ def test_place_below_a_file_is_refused(tmp_path):
 
 
 def test_system_that_refuses_is_quoted():
-    with pytest.raises(UsageError, match="expected a place where a folder can be made"):
+    with pytest.raises(UsageError, match="make the bundle"):
         place.make(place.Path("/proc/poolparity"))
 
 

@@ -43,7 +43,7 @@ def test_path_is_cut_at_the_package():
 
 
 def test_report_names_what_is_bound():
-    assert report_import("json", ["loads", "no_such_name"]) == {"bound": ["loads"], "error": ""}
+    assert report_import("json", ["loads", "no_such_name"]) == {"bound": ["loads"], "error": "", "location": ""}
 
 
 def test_report_keeps_the_error():
@@ -61,4 +61,4 @@ def test_reference_targets_import(platform, number):
 def test_unbound_class_fails_the_target():
     target = import_targets("cuda", None)[0]
     with pytest.raises(AssertionError, match=r"binds \[\]; expected \['MLATokenToKVPoolHost'\]"):
-        check_import(target, {"bound": [], "error": ""}, Meter())
+        check_import(target, {"bound": [], "error": "", "location": ""}, Meter())

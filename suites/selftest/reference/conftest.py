@@ -39,6 +39,12 @@ def movable(request):
 
 
 @pytest.fixture
+def io_backend(movable):
+    """The io backend that moves it."""
+    return IO_BACKEND[movable]
+
+
+@pytest.fixture
 def filled():
     """Fill a tensor with bytes that nothing else was filled with; NaN payloads turn up in every dtype."""
     seeds = count(1)
