@@ -12,7 +12,7 @@ import click
 from harness import __version__, platforms
 from harness.commands import names
 from harness.commands.group import Group
-from harness.commands.options import RunOptions, Selection
+from harness.commands.options import CASE_TIMEOUT_S, RunOptions, Selection
 
 _EPILOG = """\b
 Exit codes:
@@ -85,7 +85,7 @@ def main() -> None:
 @click.option("--jobs", type=click.IntRange(min=1), default=None, metavar="N", help="Cells at a time. [default: cores]")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N")
 @click.option(
-    "--case-timeout", "case_timeout_s", default=60.0, show_default=True, metavar="S",
+    "--case-timeout", "case_timeout_s", default=CASE_TIMEOUT_S, show_default=True, metavar="S",
     type=click.FloatRange(min=0, min_open=True), help="Seconds after which a case has the outcome timeout.",
 )  # fmt: skip
 def run(out: Path | None, json: str | None, jobs: int | None, seed: int, case_timeout_s: float, **chosen: Any) -> int:

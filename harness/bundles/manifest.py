@@ -10,6 +10,8 @@ from typing import Literal
 import msgspec
 import psutil
 
+from harness import __version__
+
 SCHEMA = 1
 FILE = "manifest.json"
 
@@ -75,10 +77,10 @@ def host_facts() -> Host:
 
 def versions() -> dict[str, str]:
     """Return the versions that explain a result, from package metadata (nothing is imported for it)."""
-    found = {"python": host_platform.python_version()}
-    for name in ("poolparity", "torch", "numpy", "pytest"):
+    found = {"python": host_platform.python_version(), "poolparity": __version__}
+    for name in ("torch", "numpy", "pytest"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "not installed as a distribution"
+            found[name] = "absent"
     return found

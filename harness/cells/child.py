@@ -13,6 +13,7 @@ from harness.cells.events import FILE, EventWriter
 from harness.cells.limits import die_with_parent, limit_memory
 from harness.cells.request import CellRequest, Start
 from harness.cells.stream import Stream
+from harness.emulation import bytecode_folder
 
 _PYTEST_OK = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
@@ -21,8 +22,8 @@ def run_child(command: Start) -> int:
     """Run a cell and return the exit code of the process: 0 when pytest came to its end."""
     die_with_parent()
     limit_memory(command.request.memory_mb)
-    # The SUT may not write bytecode into its tree; its compiled modules are cached apart (harness.emulation.loading).
-    sys.dont_write_bytecode = True
+    # Nothing is written into the SUT's tree; without a cache of its bytecode a cell would compile SGLang for 20 s.
+    sys.pycache_prefix, sys.dont_write_bytecode = str(bytecode_folder()), False
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     writer = EventWriter(command.folder / FILE)
     request = command.request
@@ -45,4 +46,6 @@ def _arguments(request: CellRequest) -> list[str]:
     quiet = ["--continue-on-collection-errors", "--import-mode=importlib", "--capture=no", "-c", os.devnull]
     select = ["-k", request.keyword] if request.keyword else []
     collect = ["--collect-only"] if request.collect_only else []
-    return [*plugins, *quiet, f"--rootdir={suites}", *select, *collect, *paths]
+    # pytest names modules by their path from the root: from `suites` itself, the folder `platform` would become a module
+    # of that name and hide the standard library's.
+    return [*plugins, *quiet, f"--rootdir={suites.parent}", *select, *collect, *paths]

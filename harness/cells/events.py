@@ -1,59 +1,50 @@
-"""The child's end of the event stream. It survives a SUT that closes every file descriptor."""
+"""A cell's event file: JSON lines, appended by the cell's children and by the coordinator, read while they grow."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from harness.cells.wire import encode
+import msgspec
 
-_HIGH: Final = 200
-_STANDARD: Final = (1, 2)
+Event = dict[str, Any]
+
+FILE = "events.jsonl"
 
 
-class EventSink:
-    """Writes events, one JSON line each, into the coordinator's named pipe."""
+class EventWriter:
+    """Appends events. One write a line, so lines of several processes never mix and a kill cuts at most the last."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # The lines are written by number: what a SUT does to Python's own streams cannot reach them.
+        self._pid = os.getpid()
+
+    def write(self, event: Event) -> None:
+        """Append one event; a process forked from the writer's stays silent."""
+        if os.getpid() == self._pid:
+            os.write(self._fd, msgspec.json.encode(event) + b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+
+class EventReader:
+    """Reads what was appended since the last call."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._open()
+        self._at = 0
 
-    def _open(self) -> None:
-        low = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
-        self._fd = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
-        os.close(low)
-        self._file = _file(self._fd)
-
-    def send(self, event: dict[str, Any]) -> None:
-        """Write one event; it is with the coordinator when this returns, whatever happens to this process."""
-        if _file(self._fd) != self._file:  # closed, and perhaps another file by now
-            self._open()
-        data = memoryview(encode(event))
-        while data:
-            data = data[os.write(self._fd, data) :]
-
-
-def _file(fd: int) -> tuple[int, int] | None:
-    try:
-        status = os.fstat(fd)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def print_to(log: Path) -> None:
-    """Make standard output and error the named pipe `log`, and standard input empty."""
-    for path, flags, targets in ((Path(os.devnull), os.O_RDONLY, (0,)), (log, os.O_WRONLY, _STANDARD)):
-        fd = os.open(path, flags)
-        for target in targets:
-            os.dup2(fd, target)
-        if fd not in targets:
-            os.close(fd)
-
-
-def mend_output(log: Path) -> None:
-    """Open standard output and error again where a SUT closed one of them, so that a later case can print."""
-    if any(_file(fd) is None for fd in _STANDARD):
-        print_to(log)
+    def new(self) -> list[Event]:
+        """Return the whole lines that are new; [] while there is no file."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                whole, newline, _ = file.read().rpartition(b"\n")
+        except FileNotFoundError:
+            return []
+        self._at += len(whole) + len(newline)
+        return [msgspec.json.decode(line, type=dict[str, Any]) for line in whole.split(b"\n") if line]

@@ -35,7 +35,7 @@ class _ServerProcess:
     """The cell server as a child of this process, and the two pipes to it."""
 
     def __enter__(self) -> Self:
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
         environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(p for p in _own_path() if p))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "harness.cells.server"],

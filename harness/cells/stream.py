@@ -10,7 +10,9 @@ import pytest
 from harness.cells.context import Cell
 from harness.cells.events import EventWriter
 from harness.cells.request import CellRequest
-from harness.plugin import CELL, case_of, result_of
+from harness.data import suites_dir
+from harness.data import suites_dir
+from harness.plugin import CELL, SUITES, case_of, result_of
 
 
 class Stream:
@@ -26,6 +28,8 @@ class Stream:
     def pytest_configure(self, config: pytest.Config) -> None:
         """Make this cell the one that the suites see."""
         config.stash[CELL] = self.cell
+        config.stash[SUITES] = self.request.suites_root or suites_dir()
+        config.stash[SUITES] = self.request.suites_root or suites_dir()
         # Nobody reads pytest's own rendering of a failure here, and it costs more than most cases.
         config.option.tbstyle = "line"
 
@@ -49,8 +53,8 @@ class Stream:
             self.writer.write(
                 {
                     "event": "outcome",
-                    "id": f"collect[{report.nodeid}]",
-                    "suite": report.nodeid.partition("/")[0],
+                    "id": f"collect[{report.nodeid.partition('/')[2]}]",
+                    "suite": report.nodeid.split("/")[1],
                     "outcome": "error",
                     "message": report.longreprtext[-2000:],
                 }

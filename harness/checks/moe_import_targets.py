@@ -73,11 +73,11 @@ def import_targets(platform: str, root: Path | None) -> list[ImportTarget]:
 
 
 class ImportBroken(AssertionError):  # noqa: N818 - a failed check, told by another process
-    """A module does not import. `sut_location` is the SUT's line, which has no frame in this process."""
+    """A module does not import. `location` is the SUT's line, which has no frame in this process."""
 
-    def __init__(self, message: str, sut_location: str) -> None:
+    def __init__(self, message: str, location: str) -> None:
         super().__init__(message)
-        self.sut_location = sut_location
+        self.location = location
 
 
 def check_import(target: ImportTarget, report: ImportReport, meter: Meter) -> None:

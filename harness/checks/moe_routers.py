@@ -40,9 +40,7 @@ ROUTERS: Final = {
         Router("grouped_topk_gpu", ("softmax", "sigmoid"), group_score="max", shared=True, factor=True),
         Router("biased_topk_impl", ("sigmoid", "sqrtsoftplus"), bias=True, shared=True, factor=True),
         Router("kimi_k2_biased_topk_impl", ("sigmoid",), bias=True, factor=True),
-        Router(
-            "biased_grouped_topk_impl", ("sigmoid",), bias=True, group_score="best_two", shared=True, factor=True
-        ),
+        Router("biased_grouped_topk_impl", ("sigmoid",), bias=True, group_score="best_two", shared=True, factor=True),
     )
 }
 

@@ -72,18 +72,18 @@ class RoutingCase:
 
 
 def _factors(router: Router) -> tuple[str, ...]:
-    return ("", "on_output", "later") if router.factor else ("",)
+    return ("on_output", "later") if router.factor else ("",)
 
 
 def _of(platform: str, router: Router) -> Iterator[RoutingCase]:
     shared = (0, 1) if router.shared else (0,)
-    biased = (True,) if router.bias else (False,)
+    biased: tuple[bool, ...] = (router.bias,)
     if router.name == "fused_topk_torch_native":
         biased = (False, True)
     axes = product(SIZES, router.scorings, (True, False), _factors(router), shared, biased, DTYPES)
     for size, scoring, renormalize, factor, fused, bias, dtype in axes:
-        # Without a factor nobody can say what a shared column weighs; large sizes repeat only the common choice.
-        if (fused and not factor) or (size != "small" and (not renormalize or dtype != "fp32")):
+        # The large sizes are for the groups and the ids; who scales and renormalises does not depend on them.
+        if size != "small" and (not renormalize or dtype != "fp32" or factor == "later"):
             continue
         yield RoutingCase(
             platform=platform,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,9 +11,10 @@ import msgspec
 
 from harness import platforms
 from harness.bundles.manifest import Host
-from harness.emulation import manifest
+from harness.emulation import manifest, npu_device
 from harness.emulation.imports import ImportRules, Verdict
 from harness.emulation.stubs import StubLog
+from harness.platforms import Detection, Platform
 
 
 class Packages(msgspec.Struct, frozen=True):
@@ -48,7 +51,36 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     platforms: list[PlatformReport]
 
 
-def examine_packages(platform: platforms.Platform, sut_root: Path) -> Packages:
+def examine(platform: Platform, sut_root: Path) -> PlatformReport:
+    """Say how a platform would be run here; may import torch, and builds nothing."""
+    found = platform.detect_native()
+    device, device_reason = choose_device(platform, found)
+    return PlatformReport(
+        name=platform.name,
+        title=platform.title,
+        mode="native" if found.present else "emulated",
+        reason=found.reason,
+        device=device,
+        device_reason=device_reason,
+        packages=examine_packages(platform, sut_root),
+    )
+
+
+def choose_device(platform: Platform, found: Detection) -> tuple[str, str]:
+    """Return the torch device that pools would be built on, and why."""
+    if found.present:
+        return platform.torch_device, "the hardware"
+    if platform.name != "ascend":
+        return "cpu", "CPU tensors stand in"
+    if npu_device.available_without_building():
+        return "npu", "a PyTorch device of our own, built and cached"
+    compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++")
+    if compiler is not None:
+        return "npu", f"a PyTorch device of our own, built on first use with {compiler}"
+    return "cpu", "CPU tensors stand in: no C++ compiler to build the npu device with"
+
+
+def examine_packages(platform: Platform, sut_root: Path) -> Packages:
     """Sort the packages of a platform's install by what the SUT at `sut_root` would get for them on this machine."""
     facts = manifest.load(platform, sut_root)
     rules = ImportRules(facts, StubLog(), sys.meta_path)
@@ -56,3 +88,8 @@ def examine_packages(platform: platforms.Platform, sut_root: Path) -> Packages:
     for name in sorted({*facts.packages, *facts.vendor}):
         found[rules.verdict(name)].append(name)
     return Packages(found[Verdict.REAL], found[Verdict.VENDOR], found[Verdict.STAND_IN])
+
+
+def examine_all(sut_root: Path) -> list[PlatformReport]:
+    """Examine every platform."""
+    return [examine(platforms.get(name), sut_root) for name in platforms.NAMES]

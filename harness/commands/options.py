@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+CASE_TIMEOUT_S = 60.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.cells import CellRequest
 from harness.commands.keyword import check_keyword
-from harness.commands.options import Selection
+from harness.commands.options import CASE_TIMEOUT_S, Selection
 from harness.commands.resolving import check_native
 from harness.sut.spec import SutTree
 
@@ -17,7 +17,14 @@ def check_selection(selection: Selection) -> None:
     check_native(selection.mode, selection.platforms)
 
 
-def make_requests(selection: Selection, trees: Sequence[SutTree], **settings: float) -> list[CellRequest]:
+def make_requests(
+    selection: Selection,
+    trees: Sequence[SutTree],
+    *,
+    seed: int = 0,
+    case_timeout_s: float = CASE_TIMEOUT_S,
+    collect_only: bool = False,
+) -> list[CellRequest]:
     """Return one request for each SUT and platform, in the order they were asked for."""
     return [
         CellRequest(
@@ -26,7 +33,9 @@ def make_requests(selection: Selection, trees: Sequence[SutTree], **settings: fl
             mode=selection.mode,
             suites=selection.suites,
             keyword=selection.keyword,
-            **settings,
+            seed=seed,
+            case_timeout_s=case_timeout_s,
+            collect_only=collect_only,
         )
         for tree in trees
         for platform in selection.platforms

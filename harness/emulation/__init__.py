@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -17,13 +17,13 @@ import platformdirs
 from harness import platforms
 from harness.emulation import manifest
 from harness.emulation.doubles import CallLog, ascend_kvcacheio_module, jit_loader, kvcacheio_functions
-from harness.emulation.facade import HostRegistrations
+from harness.emulation.facade import Facade, HostRegistrations
 from harness.emulation.facade_triton import driver_for, set_driver
 from harness.emulation.imports import ImportRules, PlatformFinder, Verdict, guard_imports
-from harness.emulation.jit_seam import replace_load_jit
 from harness.emulation.loading import SUT_PACKAGE, SutFinder
 from harness.emulation.memory import AddressSpace
 from harness.emulation.probes import Probes
+from harness.emulation.seams import replace_load_jit, skip_transformers_patches
 from harness.emulation.stubs import StubLog
 from harness.emulation.vendor import Doubles, VendorLoader
 from harness.errors import InfrastructureError
@@ -35,10 +35,14 @@ _SGLANG_SWITCHES: Final = ("SGLANG_PLATFORM", "SGLANG_USE_CPU_ENGINE")
 
 @dataclass
 class Emulation:
-    """What was done to this process."""
+    """What was done to this process.
+
+    `device`: the torch device that pools are built on. `note`: what a report should say of it, or nothing.
+    """
 
     platform: str
     device: str
+    note: str
     memory: AddressSpace
     stubs: StubLog
     manifest: manifest.Manifest
@@ -68,7 +72,7 @@ def _refuse_late_install(vendor: Mapping[str, Any]) -> None:
     loaded = sorted(name for name in (SUT_PACKAGE, *vendor) if name in sys.modules)
     if loaded:
         msg = (
-            f"emulation must come before the SUT and the vendor's packages, but {', '.join(loaded)} is imported already; "
+            f"emulation must come before the SUT and the vendor's packages; {', '.join(loaded)} is imported already; "
             "start a fresh process (with TORCH_DEVICE_BACKEND_AUTOLOAD=0 where torch loads torch_npu by itself)"
         )
         raise InfrastructureError(msg)
@@ -84,10 +88,9 @@ def _bare_package(root: Path, version: str | None) -> None:
     sys.modules[SUT_PACKAGE] = package
 
 
-def _facade(platform: str) -> Callable[[Mapping[str, Any], HostRegistrations], str]:
-    module = importlib.import_module(f"harness.emulation.facade_{platform}")
-    installer: Callable[[Mapping[str, Any], HostRegistrations], str] = module.install
-    return installer
+def _facade(platform: str, device: Mapping[str, Any], registrations: HostRegistrations) -> Facade:
+    facade: Facade = importlib.import_module(f"harness.emulation.facade_{platform}").install(device, registrations)
+    return facade
 
 
 def _doubles(facts: manifest.Manifest, memory: AddressSpace, calls: CallLog) -> dict[str, Doubles]:
@@ -113,20 +116,23 @@ def install(platform: str, sut_root: Path, *, bare: bool = True) -> Emulation:
     calls: CallLog = []
     for switch in _SGLANG_SWITCHES:
         os.environ.pop(switch, None)
-    device = _facade(platform)(facts.device, registrations)
+    facade = _facade(platform, facts.device, registrations)
     rules = ImportRules(facts, log, sys.meta_path)
     module_doubles = _doubles(facts, memory, calls)
     vendor = {name: VendorLoader(package, module_doubles, log) for name, package in facts.vendor.items()}
-    driver = driver_for(facts.device, device)
+    driver = driver_for(facts.device, facade.device)
     if rules.verdict("triton") is Verdict.REAL:
         set_driver(driver)
-    finder = PlatformFinder(rules, vendor, {"triton.runtime": {"driver": SimpleNamespace(active=driver)}})
+    answers = {"triton.runtime": {"driver": SimpleNamespace(active=driver)}, **facade.answers}
+    finder = PlatformFinder(rules, vendor, answers)
     sut_finder = SutFinder(sut_root, bytecode_folder())
     sut_finder.after_exec(replace_load_jit(jit_loader(platform, memory, calls)))
+    if rules.verdict("transformers") is Verdict.STAND_IN:
+        sut_finder.after_exec(skip_transformers_patches)
     sys.meta_path[:0] = [sut_finder, finder]
     guard_imports(rules)
     Probes(facts, rules, finder).install()
     sys.path.insert(0, str(sut_root))
     if bare:
         _bare_package(sut_root, facts.sut.version)
-    return Emulation(platform, device, memory, log, facts, registrations, calls)
+    return Emulation(platform, facade.device, facade.note, memory, log, facts, registrations, calls)

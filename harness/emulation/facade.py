@@ -7,7 +7,7 @@ would start the real accelerator is refused, also on a machine that has one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace, TracebackType
 from typing import Any, NoReturn, Self
@@ -17,11 +17,24 @@ import torch
 from harness.errors import EmulationGap
 
 
+@dataclass(frozen=True, slots=True)
+class Facade:
+    """What installing a facade gives.
+
+    `device`: the torch device that pools are built on. `answers`: names with a true value in modules that otherwise are
+    stand-ins. `note`: what the report should say of the device, or nothing.
+    """
+
+    device: str = "cpu"
+    answers: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    note: str = ""
+
+
 def refuser(what: str) -> Callable[..., NoReturn]:
     """Return a function that refuses to do `what`, for entry points that would reach real hardware."""
 
     def refused(*_args: object, **_keywords: object) -> NoReturn:
-        msg = f"{what} was called under emulation; tensors live in CPU memory there, and poolparity has no double for it"
+        msg = f"{what} was called under emulation; tensors live in CPU memory there; run this case on the hardware"
         raise EmulationGap(msg)
 
     refused.__name__ = refused.__qualname__ = what.rpartition(".")[2]
@@ -153,3 +166,4 @@ def no_accelerators() -> None:
     put(torch.cuda, is_available=answer(value=False), device_count=answer(0), _lazy_init=refuser("torch.cuda init"))
     put(torch.xpu, is_available=answer(value=False), device_count=answer(0), _lazy_init=refuser("torch.xpu init"))
     put(torch.backends.mps, is_available=answer(value=False))
+    put(torch.mps, is_available=answer(value=False), device_count=answer(0))

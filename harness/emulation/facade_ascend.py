@@ -8,29 +8,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import torch
 
-from harness.emulation.facade import HostRegistrations, answer, no_accelerators, put, streams
+from harness.emulation import npu_device
+from harness.emulation.facade import Facade, HostRegistrations, answer, no_accelerators, put, refuser, streams
+
+_NPU_ARCH_ATTRIBUTE: Final = 601
+"""The attribute of `acl.rt.get_device_info` that SGLang's hardware_backend/npu/utils.py asks for."""
 
 
-def device_module(device: Mapping[str, Any]) -> ModuleType:
-    """Build the module `torch.npu` with what a device module answers."""
+def device_answers(device: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the module `torch.npu` answers."""
     total = int(device["total_memory"])
-    npu = ModuleType("torch.npu", "poolparity's stand-in for the device module of torch_npu")
-    put(
-        npu,
+    properties = SimpleNamespace(name=device["name"], total_memory=total, cube_core_num=device["multi_processor_count"])
+    return dict(
         is_available=answer(value=True),
         is_initialized=answer(value=True),
         device_count=answer(1),
         current_device=answer(0),
         set_device=answer(None),
         get_device_name=answer(device["name"]),
-        get_device_properties=answer(
-            SimpleNamespace(name=device["name"], total_memory=total, cube_core_num=device["multi_processor_count"])
-        ),
+        get_device_properties=answer(properties),
         mem_get_info=answer((total * 3 // 4, total)),
         memory_allocated=answer(0),
         memory_reserved=answer(0),
@@ -41,14 +43,30 @@ def device_module(device: Mapping[str, Any]) -> ModuleType:
         get_amp_supported_dtype=answer([torch.bfloat16, torch.float16]),
         **streams(),
     )
-    return npu
 
 
-def install(device: Mapping[str, Any], registrations: HostRegistrations) -> str:
-    """Make torch answer as on Ascend; returns the torch device that tensors are made on: "npu", or "cpu"."""
+def acl_answers(device: Mapping[str, Any]) -> dict[str, object]:
+    """Return the names of `acl.rt` that have an answer: SGLang asks for the NPU architecture at import (0.5.20 on)."""
+
+    def get_device_info(index: int, attribute: int) -> tuple[int, int]:
+        if attribute != _NPU_ARCH_ATTRIBUTE:
+            refuser(f"acl.rt.get_device_info({index}, {attribute})")()
+        return int(device["npu_arch"]), 0
+
+    return {"get_device_info": get_device_info}
+
+
+def install(device: Mapping[str, Any], _registrations: HostRegistrations) -> Facade:
+    """Make torch answer as on Ascend, with the device `npu` where its backend can be built."""
     no_accelerators()
-    npu = device_module(device)
-    name = "cpu"
+    built = npu_device.build_or_reason()
+    if isinstance(built, Path):
+        npu_device.load(built)
+    npu = getattr(torch, "npu", None) or ModuleType("torch.npu", "poolparity's stand-in for torch_npu's device module")
+    put(npu, **device_answers(device))
     sys.modules["torch.npu"] = npu
     torch.npu = npu  # type: ignore[attr-defined]  # what torch_npu adds
-    return name
+    answers = {"acl.rt": acl_answers(device)}
+    if isinstance(built, Path):
+        return Facade("npu", answers)
+    return Facade("cpu", answers, f"pools are built on the CPU, there is no npu device: {built}")

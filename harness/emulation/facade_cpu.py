@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from harness.emulation.facade import HostRegistrations, no_accelerators
+from harness.emulation.facade import Facade, HostRegistrations, no_accelerators
 
 
-def install(device: Mapping[str, Any], registrations: HostRegistrations) -> str:
-    """Make torch answer as on a CPU; returns the torch device that tensors are made on."""
+def install(_device: Mapping[str, Any], _registrations: HostRegistrations) -> Facade:
+    """Make torch answer as on a CPU."""
     no_accelerators()
     os.environ["SGLANG_USE_CPU_ENGINE"] = "1"
-    return "cpu"
+    return Facade()

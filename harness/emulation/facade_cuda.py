@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from harness.emulation.facade import HostRegistrations, answer, no_accelerators, put, refuser, streams
+from harness.emulation.facade import Facade, HostRegistrations, answer, no_accelerators, put, refuser, streams
 
 
 def show(device: Mapping[str, Any], properties: SimpleNamespace, registrations: HostRegistrations) -> None:
@@ -34,8 +34,8 @@ def show(device: Mapping[str, Any], properties: SimpleNamespace, registrations: 
     )
 
 
-def install(device: Mapping[str, Any], registrations: HostRegistrations) -> str:
-    """Make torch answer as on CUDA; returns the torch device that tensors are made on."""
+def install(device: Mapping[str, Any], registrations: HostRegistrations) -> Facade:
+    """Make torch answer as on CUDA."""
     no_accelerators()
     torch.version.cuda = device["version"]
     major, minor = device["capability"]
@@ -48,4 +48,4 @@ def install(device: Mapping[str, Any], registrations: HostRegistrations) -> str:
         warp_size=device["warp_size"],
     )
     show(device, properties, registrations)
-    return "cpu"
+    return Facade()

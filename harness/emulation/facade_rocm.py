@@ -1,4 +1,4 @@
-"""torch as it answers on AMD ROCm: `torch.cuda` is there, `torch.version.hip` is set and `torch.version.cuda` is not."""
+"""torch as it answers on AMD ROCm: `torch.cuda` is there, and `torch.version.hip` in place of `torch.version.cuda`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from harness.emulation.facade import HostRegistrations, no_accelerators
+from harness.emulation.facade import Facade, HostRegistrations, no_accelerators
 from harness.emulation.facade_cuda import show
 
 
-def install(device: Mapping[str, Any], registrations: HostRegistrations) -> str:
-    """Make torch answer as on ROCm; returns the torch device that tensors are made on."""
+def install(device: Mapping[str, Any], registrations: HostRegistrations) -> Facade:
+    """Make torch answer as on ROCm."""
     no_accelerators()
     torch.version.hip = device["version"]
     major, minor = device["capability"]
@@ -27,4 +27,4 @@ def install(device: Mapping[str, Any], registrations: HostRegistrations) -> str:
         warp_size=device["warp_size"],
     )
     show(device, properties, registrations)
-    return "cpu"
+    return Facade()

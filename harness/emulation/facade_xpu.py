@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from harness.emulation.facade import HostRegistrations, answer, no_accelerators, put, streams
+from harness.emulation.facade import Facade, HostRegistrations, answer, no_accelerators, put, streams
 
 
-def install(device: Mapping[str, Any], registrations: HostRegistrations) -> str:
-    """Make torch answer as on XPU; returns the torch device that tensors are made on."""
+def install(device: Mapping[str, Any], _registrations: HostRegistrations) -> Facade:
+    """Make torch answer as on XPU."""
     no_accelerators()
     total = int(device["total_memory"])
     properties = SimpleNamespace(
@@ -36,4 +36,4 @@ def install(device: Mapping[str, Any], registrations: HostRegistrations) -> str:
         empty_cache=answer(None),
         **streams(),
     )
-    return "cpu"
+    return Facade()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -37,6 +38,16 @@ def executing() -> str | None:
     return _STACK.names[-1] if _STACK.names else None
 
 
+@contextmanager
+def marked(name: str) -> Iterator[None]:
+    """Mark the SUT module `name` as being executed in this thread."""
+    _STACK.names.append(name)
+    try:
+        yield
+    finally:
+        _STACK.names.pop()
+
+
 class SutLoader(SourceFileLoader):
     """Loads one SUT module from source, with its bytecode kept away from the SUT's own tree."""
 
@@ -56,11 +67,8 @@ class SutLoader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code, marked as being executed, then the hooks."""
-        _STACK.names.append(module.__name__)
-        try:
+        with marked(module.__name__):
             super().exec_module(module)
-        finally:
-            _STACK.names.pop()
         for hook in self._after:
             hook(module)
 

@@ -68,7 +68,8 @@ class Manifest:
 
 
 def _import_names(distribution: str, entry: Mapping[str, Any]) -> Iterable[str]:
-    return entry.get("imports", [distribution.replace("-", "_")])
+    names: list[str] = entry.get("imports", [distribution.replace("-", "_")])
+    return names
 
 
 def close(direct: Mapping[str, str], graph: Mapping[str, Any]) -> dict[str, str]:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from harness.emulation import npu_device
 from harness.emulation.raw import raw
 from harness.errors import OutOfRegion
 
@@ -150,11 +151,16 @@ class AddressSpace:
         return region
 
     def kind_of(self, tensor: torch.Tensor) -> Kind | None:
-        """Where a tensor lies: by its device, else by the region that holds it; None when nothing tells."""
+        """Where a tensor lies: by its device, else by the region that holds it.
+
+        None when nothing tells: a CPU tensor that is not registered, where the emulated device is the CPU too.
+        """
         if tensor.device.type != "cpu":
             return "device"
         region = self.find(tensor.data_ptr()) if tensor.numel() else None
-        return None if region is None else region.kind
+        if region is not None:
+            return region.kind
+        return "host" if npu_device.is_loaded() else None
 
     def _refuse(self, ptr: int, what: str) -> NoReturn:
         before = [region for region in self._regions if region.end <= ptr]

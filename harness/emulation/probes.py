@@ -68,8 +68,8 @@ class Probes:
         if self._rules.known_absent(name):
             return None
         msg = (
-            f"{caller_name(2)} asked whether {name} exists; {package.distribution} is part of the emulated install, is not "
-            f"on this machine, and packages.toml does not say; add {name!r} to its `submodules` or `absent`"
+            f"the SUT asked whether {name} exists; {package.distribution} is part of the emulated install, this "
+            f"machine has not got it, and packages.toml does not say; add {name!r} to its `submodules` or `absent`"
         )
         raise EmulationGap(msg)
 

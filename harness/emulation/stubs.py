@@ -56,11 +56,12 @@ class Origin:
         """Build the error for using the stand-in `name` in the way `use` says."""
         importers = self.log.importers(self.package)
         by = ", ".join(importers[:3]) + (", …" if importers[3:] else "") if importers else "nobody yet"
-        found = f"{name} was {use}; it is a stand-in: the emulated platform has {self.package}, this machine has not"
+        where = f"the emulated platform has {self.package}, this machine has not (imported by {by})"
         if self.vendor:
             remedy = "poolparity models no value for it: run this case on the hardware, or add a double"
-            return EmulationGap(f"{found} (imported by {by}); {remedy}")
-        return StubCalled(f"{found} (imported by {by}); install {self.distribution} here, or avoid that code in the case")
+            return EmulationGap(f"{name} was {use}; it is a stand-in: {where}; {remedy}")
+        remedy = f"install {self.distribution} here, or avoid that code in the case"
+        return StubCalled(f"{name} was {use}; it is a stand-in: {where}; {remedy}")
 
 
 class _StubMeta(ABCMeta):
@@ -87,7 +88,7 @@ class StubBase(metaclass=_StubMeta):
         super().__init_subclass__()
 
 
-class Stub:  # noqa: PLW1641 - __hash__ is there, below
+class Stub:
     """A stand-in for one name of a package; with `wrapped`, for the function that it decorates."""
 
     def __init__(self, name: str, origin: Origin, wrapped: Callable[..., Any] | None = None) -> None:
@@ -161,7 +162,7 @@ def _result(stub: Stub, use: str) -> Stub:
     return Stub(f"{stub._stand_in_name}()", stub._stand_in_origin)  # noqa: SLF001 - ours
 
 
-def _typed(stub: Stub, result: Stub) -> Stub | str | bytes:
+def _typed(stub: Stub, result: Stub) -> object:
     """Return the stand-in for a result whose type is known: a text that says so, or an object that equals no value."""
     name = stub._stand_in_name  # noqa: SLF001 - ours
     kind = stub._stand_in_origin.markers.get(name, "unknown")  # noqa: SLF001 - ours

@@ -120,6 +120,19 @@ def shared_weight(spec: RoutingSpec) -> float:
     return 1.0 if spec.factor is None or spec.factor_on_output else 1.0 / spec.factor
 
 
+def weigh(scores: torch.Tensor, ids: torch.Tensor, spec: RoutingSpec) -> torch.Tensor:
+    """Return the weights of chosen experts: their raw scores, renormalised and scaled as `spec` says.
+
+    `scores`: (tokens, experts) as `scores_of` returns them; `ids`: int64 (tokens, top_k).
+    """
+    weights = scores.gather(1, ids)
+    if spec.renormalize:
+        weights = weights / (weights.sum(dim=-1, keepdim=True) + RENORMALIZE_EPSILON)
+    if spec.factor_on_output and spec.factor is not None:
+        weights = weights * spec.factor
+    return weights
+
+
 def route(
     logits: torch.Tensor, spec: RoutingSpec, bias: torch.Tensor | None = None, *, dtype: torch.dtype = torch.float64
 ) -> Routing:
@@ -133,9 +146,5 @@ def route(
     choice = scores if bias is None else scores + bias.to(dtype)
     limited, group_gap = _group_limited(choice, spec)
     ids = limited.topk(spec.top_k, dim=-1).indices.sort(dim=-1).values
-    weights = scores.gather(1, ids)
-    if spec.renormalize:
-        weights = weights / (weights.sum(dim=-1, keepdim=True) + RENORMALIZE_EPSILON)
-    if spec.factor_on_output and spec.factor is not None:
-        weights = weights * spec.factor
-    return Routing(ids, weights, shared_weight(spec), torch.minimum(_gap(limited, spec.top_k), group_gap))
+    margin = torch.minimum(_gap(limited, spec.top_k), group_gap)
+    return Routing(ids, weigh(scores, ids, spec), shared_weight(spec), margin)

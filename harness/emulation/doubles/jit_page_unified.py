@@ -1,4 +1,4 @@
-"""Doubles of the page_unified kernels: host pages hold (head group, layer, K/V, token, row), MLA only (layer, token, row).
+"""Doubles of the page_unified kernels. Host pages hold (head group, layer, K/V, token, row), or (layer, token, row).
 
 Load-back: `HiCacheKernel::run_one_page_unified` in `hicache.cuh` (sglang 0.5.21 on), by token indices. Write-back:
 `HiCachePageUnifiedWriteBackKernel` in `staged_write_back.cuh` (0.5.22 on), by page numbers. No pool calls either yet.

@@ -1,4 +1,4 @@
-"""Doubles of `HiCacheStagedWriteBackKernel` in `staged_write_back.cuh`: layers to page-first host pages by way of staging.
+"""Doubles of `HiCacheStagedWriteBackKernel` in `staged_write_back.cuh`: layers to page-first pages through staging.
 
 The kernel gathers whole pages into a staging buffer on the device, then copies each page to the host in one piece. It
 reads the start of each source page and the first destination index of each page; it takes the rest to follow.

@@ -1,4 +1,4 @@
-"""Doubles of `HiCacheTmaKernel` in `hicache_tma.cuh` (sglang 0.5.21 on): rows through shared memory, sm_90 and later."""
+"""Doubles of `HiCacheTmaKernel` in `hicache_tma.cuh` (sglang 0.5.21 on): rows through shared memory, on sm_90."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def kvcacheio_functions(platform: str, memory: AddressSpace, calls: CallLog) -> 
 
 
 def _device_accessible_ptr(call: Call, arguments: Arguments) -> int:
-    """Return the address by which the device reads a tensor: here the host's own, as under CUDA's unified addressing."""
+    """Return the address by which the device reads a tensor: the host's own, as under CUDA's unified addressing."""
     tensor, device_index = call.tensor(arguments["tensor"], "tensor"), arguments["device_index"]
     if device_index < 0:
         msg = f"{call.name}: device_index is {device_index}; expected 0 or more; pass torch.cuda.current_device()"

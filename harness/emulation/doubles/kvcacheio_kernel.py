@@ -1,4 +1,4 @@
-"""The ten transfers of `sgl_kernel.kvcacheio` that run as a kernel: rows between layer-first, page-first and page-head."""
+"""The ten transfers of `sgl_kernel.kvcacheio` that run as a kernel, between layer-first, page-first and page-head."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class _Geometry:
         call.positive(layout_dim=layout_dim)
         call.multiple("layout_dim", layout_dim, self.heads * _WORD, "pass the bytes from one token to the next")
         if self.layers.start < 0 or self.layers.stop * self.item_size > layout_dim:
-            found = f"layers {self.layers.start}..{self.layers.stop} of {self.item_size} bytes in a layout_dim of {layout_dim}"
+            found = f"layers {self.layers.start}..{self.layers.stop} of {self.item_size} bytes, layout_dim {layout_dim}"
             expected = f"layers 0..{layout_dim // self.item_size}"
             refuse(BadCall, call.name, found, expected, "the kernel would reach into the next token's rows")
 

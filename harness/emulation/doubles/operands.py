@@ -75,7 +75,7 @@ class Call:
     def lies(
         self, tensor: torch.Tensor, what: str, place: Kind | None, error: type[KernelRefused] = WrongDevice
     ) -> None:
-        """Refuse a tensor that is known to lie on the other side. On a CPU-only emulation an unregistered one may pass."""
+        """Refuse a tensor that is known to lie on the other side; one of which nothing is known passes."""
         found = self.memory.kind_of(tensor) if place is not None else None
         if found is not None and found != place:
             remedy = "move it there first" if error is WrongIndexDevice else "check which buffer is passed"

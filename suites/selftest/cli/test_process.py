@@ -31,9 +31,7 @@ finally:
 
 def start(seconds, *arguments):
     command = [sys.executable, "-c", PROGRAM.format(seconds=seconds), "run", "--sut", "x", "--mode", "emulated"]
-    return subprocess.Popen(
-        [*command, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen([*command, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

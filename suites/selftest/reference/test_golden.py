@@ -1,4 +1,4 @@
-"""Golden vectors: the bytes of every layout and dtype after one backup, so that a change of the specification is a diff.
+"""Golden vectors: the bytes of every layout and dtype after a backup, so that a change of meaning is a visible diff.
 
 `python suites/selftest/reference/test_golden.py` writes them anew; say in CHANGELOG.md why.
 """
