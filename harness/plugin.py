@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 CELL = pytest.StashKey["Cell"]()
 SUITES = pytest.StashKey[Path]()
-SUITES = pytest.StashKey[Path]()
 _EXPECTATIONS = pytest.StashKey[list[Any]]()
 _CASE = pytest.StashKey[str]()
 _RECORD = pytest.StashKey["Record"]()

@@ -11,7 +11,6 @@ from harness.cells.context import Cell
 from harness.cells.events import EventWriter
 from harness.cells.request import CellRequest
 from harness.data import suites_dir
-from harness.data import suites_dir
 from harness.plugin import CELL, SUITES, case_of, result_of
 
 
@@ -28,7 +27,6 @@ class Stream:
     def pytest_configure(self, config: pytest.Config) -> None:
         """Make this cell the one that the suites see."""
         config.stash[CELL] = self.cell
-        config.stash[SUITES] = self.request.suites_root or suites_dir()
         config.stash[SUITES] = self.request.suites_root or suites_dir()
         # Nobody reads pytest's own rendering of a failure here, and it costs more than most cases.
         config.option.tbstyle = "line"
@@ -50,11 +48,12 @@ class Stream:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Show a suite that cannot be collected as a case of its own: its cases are missing, and nobody else would say."""
         if report.failed:
+            _, suite, *inside = [*report.nodeid.split("/"), "", ""]
             self.writer.write(
                 {
                     "event": "outcome",
-                    "id": f"collect[{report.nodeid.partition('/')[2]}]",
-                    "suite": report.nodeid.split("/")[1],
+                    "id": f"{suite}/collect[{'/'.join(filter(None, inside))}]",
+                    "suite": suite,
                     "outcome": "error",
                     "message": report.longreprtext[-2000:],
                 }

@@ -1,4 +1,4 @@
-"""A SUT that was found: one SGLang tree on disk, or the reference."""
+"""A SUT string, and the tree that was found for it: one SGLang tree on disk, or the reference."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 REFERENCE = "reference"
+PACKAGE = "sglang"
 
 
 class SutTree(msgspec.Struct, frozen=True, kw_only=True):

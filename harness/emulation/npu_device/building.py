@@ -66,12 +66,16 @@ def find_compiler() -> Path | None:
     return None
 
 
+def _torch_folder() -> Path | None:
+    torch = find_spec("torch")
+    return Path(next(iter(torch.submodule_search_locations))) if torch and torch.submodule_search_locations else None
+
+
 def find_toolchain() -> Toolchain | str:
     """Return what the build needs, or the reason why it cannot be had."""
-    torch = find_spec("torch")
-    if torch is None or not torch.submodule_search_locations:
+    folder = _torch_folder()
+    if folder is None:
         return "torch is not installed"
-    folder = Path(next(iter(torch.submodule_search_locations)))
     if not (folder / "include" / "ATen" / "ATen.h").is_file():
         return f"torch in {folder} has no C++ headers"
     compiler = find_compiler()

@@ -272,6 +272,11 @@ at::Tensor& set_part_of_storage(
   return self;
 }
 
+at::Tensor& set_whole_storage(at::Tensor& self, at::Storage source) {
+  const auto elements = static_cast<int64_t>(source.nbytes() / self.itemsize());
+  return set_part_of_storage(self, std::move(source), 0, c10::SymInt(elements), c10::SymInt(1));
+}
+
 at::Tensor as_strided(
     const at::Tensor& self, c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<c10::SymInt> offset) {
   return at::native::as_strided_tensorimpl(
@@ -457,6 +462,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_copy_from", &copy_from);
   library.impl("_copy_from_and_resize", &copy_from_and_resize);
   library.impl("resize_", &resize_);
+  library.impl("set_.source_Storage", &set_whole_storage);
   library.impl("set_.source_Storage_storage_offset", &set_part_of_storage);
   library.impl("as_strided", &as_strided);
   library.impl("view", &view);

@@ -1,6 +1,5 @@
 import json
 import os
-import threading
 
 import pytest
 
@@ -53,8 +52,8 @@ def test_link_stays_a_link(tmp_path):
 
 def test_pipe_is_written_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=write_json, args=(str(tmp_path / "pipe"), "run", 0, {}))
-    writer.start()
-    assert json.loads((tmp_path / "pipe").read_text())["schema"] == 1
-    writer.join()
+    reader = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    write_json(str(tmp_path / "pipe"), "run", 0, {})
+    assert json.loads(os.read(reader, 1000))["schema"] == 1
     assert (tmp_path / "pipe").is_fifo()
+    os.close(reader)
