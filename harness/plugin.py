@@ -113,22 +113,13 @@ def pytest_runtest_makereport(
     record.seconds += call.duration
     cell = cell_of(item.config)
     if call.excinfo is not None:
-        record.raised(call.excinfo.value, _root(cell))
+        record.raised(call.excinfo.value, cell.sut.root)
     elif call.when == "call":
         record.returned()
     if call.when == "teardown" or record.cause is not None:
         record.expect(_expectations(item.config), version=cell.sut.version, platform=cell.platform, mode=cell.mode)
     record.show(report)
     return report
-
-
-def _root(cell: Cell) -> Path | None:
-    """Return the folder whose frames are the SUT's."""
-    if cell.sut.root is not None:
-        return cell.sut.root
-    import reference  # noqa: PLC0415 - loads torch
-
-    return Path(reference.__file__).resolve().parent
 
 
 def _expectations(config: pytest.Config) -> list[Any]:

@@ -18,9 +18,9 @@ from harness.emulation import bytecode_folder
 _PYTEST_OK = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def run_child(command: Start) -> int:
+def run_child(command: Start, parent: int) -> int:
     """Run a cell and return the exit code of the process: 0 when pytest came to its end."""
-    die_with_parent()
+    die_with_parent(parent)
     limit_memory(command.request.memory_mb)
     # Nothing is written into the SUT's tree; without a cache of its bytecode a cell would compile SGLang for 20 s.
     sys.pycache_prefix, sys.dont_write_bytecode = str(bytecode_folder()), False
@@ -30,7 +30,8 @@ def run_child(command: Start) -> int:
     cell = Cell(request.sut, request.platform, request.mode, request.seed)
     cell.prepare()
     writer.write({"event": "prepared", "device": cell.device, "mode": cell.mode})
-    code = pytest.main(_arguments(request), plugins=[Stream(cell, request, frozenset(command.done), writer)])
+    stream = Stream(cell, request, frozenset(command.done), writer, command.folder / "output.log")
+    code = pytest.main(_arguments(request), plugins=[stream])
     if code not in _PYTEST_OK:
         sys.stderr.write(f"pytest ended with {code!r}\n")
         return 71
@@ -41,7 +42,7 @@ def run_child(command: Start) -> int:
 def _arguments(request: CellRequest) -> list[str]:
     suites = request.suites_root or data.suites_dir()
     paths = [str(suites / name) for name in request.suites if (suites / name).is_dir()]
-    off = ("terminal", "cacheprovider", "stepwise", "junitxml", "doctest", "pastebin", "unraisableexception")
+    off = ("terminal", "cacheprovider", "stepwise", "junitxml", "doctest", "pastebin", "unraisableexception", "faulthandler")
     plugins = ["-p", "harness.plugin", *(part for name in off for part in ("-p", f"no:{name}"))]
     quiet = ["--continue-on-collection-errors", "--import-mode=importlib", "--capture=no", "-c", os.devnull]
     select = ["-k", request.keyword] if request.keyword else []

@@ -14,29 +14,36 @@ import socket
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 
-_LIMIT_S = 120.0
-_MAX_ANSWER = 1 << 20
+from harness.cells.limits import die_with_parent
+from harness.cells.trace import Trace, deepest, describe
+from harness.verdicts.causes import Cause, Judged, cause_of
+from harness.verdicts.outcomes import Outcome
+
+_STACK_S = 0.2
+_SPARE_S = 5.0
+_CHUNK = 1 << 16
 
 
-class FreshError(RuntimeError):
-    """What a function raised in a fresh process, or how that process ended."""
+class FreshError(Judged):
+    """What a function raised in a fresh process, judged there, or how that process ended."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a call, or the error that it raised (`error` is empty then)."""
+    """The result of a call; or why it failed: the cause, with the traceback."""
 
     value: Any = None
-    error: str = ""
+    cause: Cause | None = None
     trace: str = ""
 
     def unwrap(self) -> Any:
-        """Return the value; raises FreshError for an error."""
-        if self.error:
-            failed = FreshError(self.error)
+        """Return the value; raises FreshError for a failure."""
+        if self.cause is not None:
+            failed = FreshError(self.cause)
             failed.add_note(self.trace)
             raise failed
         return self.value
@@ -49,15 +56,21 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 class Zygote:
-    """The pristine fork, as the cell sees it. It ends when the cell does: its socket closes."""
+    """The pristine fork, as the cell sees it. It ends when the cell does: its socket closes.
 
-    def __init__(self) -> None:
+    `root` is the SUT's (None: the reference), to judge failures by. A call may take `limit_s` seconds.
+    """
+
+    def __init__(self, root: Path | None, limit_s: float) -> None:
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        cell = os.getpid()
         if os.fork() == 0:
             mine.close()
-            _serve(theirs)
+            die_with_parent(cell)
+            _serve(theirs, root, limit_s)
         theirs.close()
         self._socket = mine
+        self._limit_s = limit_s
         self._started: dict[bytes, int] = {}
 
     def start(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
@@ -74,67 +87,90 @@ class Zygote:
         """Wait for a call, begun now or earlier."""
         fd = self._started.pop(self.start(function, args, kwargs))
         try:
-            data = _read_all(fd, time.monotonic() + _LIMIT_S)
+            line = _read_line(fd, self._limit_s + _SPARE_S)
         finally:
             os.close(fd)
-        if data is None:
-            return Answer(error=f"{function} gave no answer within {_LIMIT_S:g} s in a fresh process")
-        return msgspec.json.decode(data, type=Answer)
+        if line is None:
+            cause = Cause(Outcome.ERROR, f"the zygote gave no answer for {function}; expected one in any case", "")
+            return Answer(cause=cause)
+        return msgspec.json.decode(line, type=Answer)
 
 
-def _read_all(fd: int, deadline: float) -> bytes | None:
-    data = b""
-    while (left := deadline - time.monotonic()) > 0 and len(data) < _MAX_ANSWER:
-        if not select.select([fd], [], [], left)[0]:
-            return None
-        part = os.read(fd, 1 << 16)
-        if not part:
-            return data
+def _read_line(fd: int, seconds: float) -> bytes | None:
+    """Read up to the first newline; None when the other side ended or took too long.
+
+    A daemon that the SUT started may hold the pipe open for ever, so its end says nothing.
+    """
+    deadline, data = time.monotonic() + seconds, b""
+    while (left := deadline - time.monotonic()) > 0 and select.select([fd], [], [], left)[0]:
+        part = os.read(fd, _CHUNK)
         data += part
-    return None
+        if not part or data.endswith(b"\n"):
+            break
+    return data if data.endswith(b"\n") else None
 
 
-def _serve(requests: socket.socket) -> NoReturn:
+def _write(fd: int, answer: Answer) -> None:
+    _pass_on(fd, msgspec.json.encode(answer) + b"\n")
+
+
+def _pass_on(fd: int, line: bytes) -> None:
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def _serve(requests: socket.socket, root: Path | None, limit_s: float) -> NoReturn:
     """The zygote's loop."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    zygote = os.getpid()
     while True:
-        data, fds, _, _ = socket.recv_fds(requests, _MAX_ANSWER, 1)
+        data, fds, _, _ = socket.recv_fds(requests, _CHUNK, 1)
         if not data:
             os._exit(0)
         if os.fork() == 0:
             requests.close()
-            _run(data, fds[0])
+            die_with_parent(zygote)
+            _run(msgspec.json.decode(data, type=_Call), fds[0], root, limit_s)
         os.close(fds[0])
 
 
-def _run(data: bytes, answer: int) -> NoReturn:
+def _run(call: _Call, out: int, root: Path | None, limit_s: float) -> NoReturn:
     """The runner: forks the worker and speaks for it when it dies."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     reader, writer = os.pipe()
+    trace, runner = Trace(), os.getpid()
     worker = os.fork()
     if worker == 0:
-        os.close(reader)
-        os.write(writer, msgspec.json.encode(_work(msgspec.json.decode(data, type=_Call))))
+        die_with_parent(runner)
+        trace.record()
+        os.close(out)
+        _write(writer, _work(call, root))
         os._exit(0)
     os.close(writer)
-    found = _read_all(reader, time.monotonic() + _LIMIT_S)
-    if found is None:
-        os.kill(worker, signal.SIGKILL)
+    started = time.monotonic()
+    line = _read_line(reader, limit_s)
+    late = line is None and time.monotonic() - started >= limit_s
+    if late:
+        os.kill(worker, signal.SIGUSR1)
+        time.sleep(_STACK_S)
+    os.kill(worker, signal.SIGKILL)  # it has ended, or has nothing left to do
     _, status = os.waitpid(worker, 0)
-    code = os.waitstatus_to_exitcode(status)
-    if not found:
-        how = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended itself with exit code {code}"
-        found = msgspec.json.encode(Answer(error=f"the fresh process {how} without an answer"))
-    view = memoryview(found)
-    while view:
-        view = view[os.write(answer, view) :]
+    if line is None:
+        how = f"the fresh process {describe(os.waitstatus_to_exitcode(status))}"
+        cause = Cause(Outcome.CRASH, how, deepest(trace.read(), root))
+        if late:
+            cause = cause._replace(outcome=Outcome.TIMEOUT, message=f"did not end within {limit_s:g} s")
+        _write(out, Answer(cause=cause))
+    else:
+        _pass_on(out, line)
     os._exit(0)
 
 
-def _work(call: _Call) -> Answer:
+def _work(call: _Call, root: Path | None) -> Answer:
     module, _, name = call.function.partition(":")
     try:
         value = getattr(importlib.import_module(module), name)(*call.args, **call.kwargs)
         return Answer(value=msgspec.to_builtins(value))
     except BaseException as error:  # noqa: BLE001 - whatever it is, the cell is told
-        return Answer(error=f"{type(error).__name__}: {error}", trace=traceback.format_exc(limit=-12))
+        return Answer(cause=cause_of(error, root), trace=traceback.format_exc(limit=-12))

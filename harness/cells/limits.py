@@ -18,9 +18,11 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(number, os.strerror(number), f"prctl({option})")
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when the one that forked it ends."""
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the one that forked it ends; `parent` is its pid, taken before the fork."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before we could ask
+        os._exit(0)
 
 
 def adopt_orphans() -> None:

@@ -120,7 +120,7 @@ class _Coordinator:
         track = self.tracks[key]
         if not track.cases and track.attempt == 0.0:
             track.started = time.monotonic()
-        track.attempt = track.since = time.monotonic()
+        track.begin_child()
         self.running.add(key)
         server.send(Start(key=key, request=track.request, folder=track.folder, done=tuple(track.cases)))
 
@@ -136,7 +136,8 @@ class _Coordinator:
         self._follow(answer.key)
         self.running.discard(answer.key)
         track.peak_rss_mb = max(track.peak_rss_mb, answer.peak_rss_mb)
-        track.record(track.ended(answer.status))
+        track.reader.cut()
+        track.record(track.ended(answer.status, answer.stack))
         self._follow(answer.key)
         if track.finished or (track.ids is not None and not track.left):
             return True
@@ -152,7 +153,7 @@ class _Coordinator:
         for key in self.running:
             track = self.tracks[key]
             if not track.timed_out and track.overdue(now):
-                track.timed_out = True
+                track.kill()
                 server.send(Kill(key=key))
 
 

@@ -41,17 +41,21 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
-    """To the server: kill a cell's whole process group."""
+    """To the server: kill a cell's whole process group, after its stack was written."""
 
     key: int
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """From the server: a cell's child ended. `status` is its exit code, or minus the signal that killed it."""
+    """From the server: a cell's child ended. `status` is its exit code, or minus the signal that killed it.
+
+    `stack` is where it was, as faulthandler wrote it, when it died of a signal or was killed for being late.
+    """
 
     key: int
     status: int
     peak_rss_mb: float
+    stack: str = ""
 
 
 Command = Start | Kill

@@ -11,7 +11,9 @@ import os
 import selectors
 import signal
 import sys
-from dataclasses import dataclass
+import time
+from collections import deque
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import BinaryIO
 
@@ -21,17 +23,44 @@ import psutil
 from harness.cells import wire
 from harness.cells.limits import adopt_orphans
 from harness.cells.request import Ended, Kill, Start
+from harness.cells.trace import Trace
 
 _LOG_LIMIT = 1 << 20
+_LOG_LEAST = 1 << 16
+_LOG_TAIL = 1 << 14
 _CHUNK = 1 << 16
+_STACK_S = 0.2
+_STOP_S = 3.0
 
 
 @dataclass(slots=True)
 class _Child:
+    """A cell's process. Of what it prints the first `room` bytes go to the log at once, and its last ones at its end."""
+
     key: int
     output: int
     log: BinaryIO
-    logged: int = 0
+    trace: Trace
+    room: int
+    tail: deque[bytes] = field(default_factory=deque)
+    dropped: int = 0
+
+    def print(self, data: bytes) -> None:
+        self.log.write(data[: self.room])
+        rest = data[self.room :]
+        self.room -= len(data) - len(rest)
+        if rest:
+            self.tail.append(rest)
+        while sum(map(len, self.tail)) - len(self.tail[0] if self.tail else b"") >= _LOG_TAIL:
+            self.dropped += len(self.tail.popleft())
+
+    def close_log(self) -> None:
+        last = b"".join(self.tail)
+        dropped = self.dropped + len(last[:-_LOG_TAIL])
+        if dropped:
+            self.log.write(f"\n[poolparity left out {dropped} bytes]\n".encode())
+        self.log.write(last[-_LOG_TAIL:])
+        self.log.close()
 
 
 class Server:
@@ -65,7 +94,7 @@ class Server:
         finally:
             for pid in self.children:
                 _kill_group(pid)
-            self._kill_strays()
+            _kill_everything_below()
 
     def _child_ended(self, _number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -78,6 +107,8 @@ class Server:
             command = wire.decode(line)
             if isinstance(command, Kill):
                 for pid in [pid for pid, child in self.children.items() if child.key == command.key]:
+                    os.kill(pid, signal.SIGUSR1)
+                    time.sleep(_STACK_S)
                     _kill_group(pid)
             else:
                 self._start(command)
@@ -85,17 +116,20 @@ class Server:
 
     def _start(self, command: Start) -> None:
         read_end, write_end = os.pipe()
+        trace, server = Trace(), os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_cell(command, write_end)
+            trace.record()
+            self._become_cell(command, write_end, server)
         os.close(write_end)
         os.set_blocking(read_end, False)
         command.folder.mkdir(parents=True, exist_ok=True)
-        child = _Child(command.key, read_end, (command.folder / "output.log").open("ab"))
+        log = (command.folder / "output.log").open("ab")
+        child = _Child(command.key, read_end, log, trace, room=max(_LOG_LEAST, _LOG_LIMIT - log.tell()))
         self.children[pid] = child
         self.selector.register(read_end, selectors.EVENT_READ, child)
 
-    def _become_cell(self, command: Start, output: int) -> None:
+    def _become_cell(self, command: Start, output: int, server: int) -> None:
         """In the fork: let go of everything that is the server's, and run the cell. Never returns."""
         code = 70
         try:
@@ -110,7 +144,7 @@ class Server:
                 os.close(other.output)
             from harness.cells.child import run_child  # noqa: PLC0415 - nothing of it belongs to the server
 
-            code = run_child(command)
+            code = run_child(command, server)
         except BaseException:  # noqa: BLE001 - shown in the cell's log; the exit code says that it was not the SUT
             import traceback  # noqa: PLC0415
 
@@ -132,9 +166,7 @@ class Server:
             os.close(child.output)
             child.output = -1
             return
-        kept = data[: _LOG_LIMIT - child.logged]
-        child.log.write(kept)
-        child.logged += len(kept)
+        child.print(data)
 
     def _reap(self) -> None:
         ended = False
@@ -159,9 +191,11 @@ class Server:
         if child.output >= 0:
             self.selector.unregister(child.output)
             os.close(child.output)
-        child.log.close()
-        answer = msgspec.json.encode(Ended(key=child.key, status=status, peak_rss_mb=round(rss, 1)))
-        os.write(self.answers, answer + b"\n")
+        stack = child.trace.read()
+        child.print(stack.encode())
+        child.close_log()
+        ended = Ended(key=child.key, status=status, peak_rss_mb=round(rss, 1), stack=stack)
+        os.write(self.answers, msgspec.json.encode(ended) + b"\n")
 
     @staticmethod
     def _has_output(child: _Child) -> bool:
@@ -173,9 +207,22 @@ class Server:
         """Kill the descendants that cells left behind: as their reaper we are their parent now."""
         for process in psutil.Process().children():
             if process.pid not in self.children:
-                with contextlib.suppress(psutil.NoSuchProcess):
+                with contextlib.suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
                     process.kill()
                     process.wait(timeout=5)
+
+
+def _kill_everything_below() -> None:
+    """Kill and reap all descendants, also those that come to us only as their own parents die."""
+    deadline = time.monotonic() + _STOP_S
+    while (below := psutil.Process().children(recursive=True)) and time.monotonic() < deadline:
+        for process in below:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        time.sleep(0.005)
 
 
 def _kill_group(pid: int) -> None:

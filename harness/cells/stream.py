@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from harness.cells.context import Cell
-from harness.cells.events import EventWriter
+from harness.cells.events import EventWriter, file_behind
 from harness.cells.request import CellRequest
 from harness.data import suites_dir
 from harness.plugin import CELL, SUITES, case_of, result_of
@@ -17,11 +19,14 @@ from harness.plugin import CELL, SUITES, case_of, result_of
 class Stream:
     """Selects the cases that have no outcome yet, and writes an event when one starts and when it ends."""
 
-    def __init__(self, cell: Cell, request: CellRequest, done: frozenset[str], writer: EventWriter) -> None:
+    def __init__(
+        self, cell: Cell, request: CellRequest, done: frozenset[str], writer: EventWriter, log: Path
+    ) -> None:
         self.cell = cell
         self.request = request
         self.done = done
         self.writer = writer
+        self.log = log
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -62,10 +67,21 @@ class Stream:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Write the events of one case."""
+        mend_output(self.log)
         self.writer.write({"event": "start", "id": case_of(item)})
         answer = yield
         self.writer.write({"event": "outcome", **msgspec.to_builtins(result_of(item))})
         return answer
+
+
+def mend_output(log: Path) -> None:
+    """Open standard output and error again where a SUT closed them, so that the next case can print."""
+    for fd in (1, 2):
+        if file_behind(fd) is None:
+            number = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            if number != fd:
+                os.dup2(number, fd)
+                os.close(number)
 
 
 def _first_line(item: pytest.Item) -> str:

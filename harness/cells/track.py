@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +10,14 @@ import msgspec
 
 from harness.cells.events import FILE, Event, EventReader, EventWriter
 from harness.cells.request import CellRequest
+from harness.cells.trace import deepest, describe
 from harness.verdicts.outcomes import CaseResult, CellResult, Outcome
 
 # A child that dies before it runs a case makes no progress: it gets one more try.
 MAX_BARREN = 2
+# Deaths of one test function in a row, each in its child's first case and in the same way, after which its other cases
+# are not run: each would cost a new child. They get `error`, because nobody asked them.
+MAX_SAME_DEATHS = 5
 _LOG_TAIL = 600
 
 
@@ -34,6 +37,9 @@ class Track:
     finished: bool = False
     barren: int = 0
     timed_out: bool = False
+    victim: str | None = None
+    first: bool = True
+    deaths: list[tuple[str, str]] = field(default_factory=list)
     cut: str | None = None
     mode: str = "unknown"
     device: str = "unknown"
@@ -58,7 +64,7 @@ class Track:
             case "outcome":
                 case = msgspec.convert(event, type=CaseResult)
                 self.cases[case.id] = case
-                self.running, self.barren = None, 0
+                self.running, self.barren, self.first = None, 0, False
             case "finished":
                 self.finished = True
                 self.stubbed.update(event["stubbed"])
@@ -76,18 +82,40 @@ class Track:
         since = self.since if self.running else max(self.attempt, self.since)
         return now - since > self.request.case_timeout_s + (0 if self.running else 60)
 
-    def ended(self, status: int) -> list[Event]:
+    def begin_child(self) -> None:
+        """Start the clock of another child."""
+        self.attempt = self.since = time.monotonic()
+        self.timed_out, self.victim, self.running, self.first = False, None, None, True
+
+    def kill(self) -> None:
+        """Note that the child is being killed because it is overdue."""
+        self.timed_out, self.victim = True, self.running
+
+    def ended(self, status: int, stack: str) -> list[Event]:
         """Judge the end of a child; returns the outcomes that it owes, as events."""
         if self.finished:
+            left = [] if self.request.collect_only else self.left
+            return [_owed(i, Outcome.ERROR, "the cell came to its end without running this case") for i in left]
+        if self.running is None:
+            self.barren += self.first
             return []
-        how, was_timeout = _how(status), self.timed_out
-        self.timed_out = False
-        if self.running is not None:
-            outcome = Outcome.TIMEOUT if was_timeout else Outcome.CRASH
-            message = f"did not end within {self.request.case_timeout_s:g} s" if was_timeout else how
-            return [_owed(self.running, outcome, f"{message}; {self._log()}")]
-        self.barren += 1
-        return []
+        if self.timed_out and self.victim != self.running:
+            return []  # the late case ended just before the kill, which hit the next one: that one runs again
+        how, outcome = f"the process {describe(status)} in this case", Outcome.CRASH
+        if self.timed_out:
+            how, outcome = self.cut or f"did not end within {self.request.case_timeout_s:g} s", Outcome.TIMEOUT
+        place = deepest(stack, self.request.sut.root)
+        return [_owed(self.running, outcome, how, place, time.monotonic() - self.since), *self._spare(how + place)]
+
+    def _spare(self, how: str) -> list[Event]:
+        """The outcomes of a function's other cases, once its cases have died often enough, always first and the same."""
+        function = (self.running or "").partition("[")[0]
+        self.deaths = [death for death in self.deaths if self.first and death == (function, how)] + [(function, how)]
+        if len(self.deaths) < MAX_SAME_DEATHS:
+            return []
+        why = f"not run: {MAX_SAME_DEATHS} cases of {function} in a row ended their process in the same way; see the last"
+        others = [i for i in self.left if i != self.running and i.partition("[")[0] == function]
+        return [_owed(i, Outcome.ERROR, why) for i in others]
 
     @property
     def given_up(self) -> bool:
@@ -131,13 +159,9 @@ class Track:
         writer.close()
 
 
-def _owed(case: str, outcome: Outcome, message: str) -> Event:
+def _owed(case: str, outcome: Outcome, message: str, location: str = "", seconds: float = 0.0) -> Event:
     suite = case.partition("/")[0] if "/" in case else ""
-    result = CaseResult(id=case, suite=suite, outcome=outcome, message=message)
+    result = CaseResult(
+        id=case, suite=suite, outcome=outcome, message=message, location=location, seconds=round(seconds, 3)
+    )
     return {"event": "outcome", **msgspec.to_builtins(result)}
-
-
-def _how(status: int) -> str:
-    if status < 0:
-        return f"the process died of {signal.Signals(-status).name}"
-    return f"the process ended itself with exit code {status} in the middle of the case"

@@ -18,6 +18,7 @@ from harness.commands.examination import Machine, PlatformReport, examine_all
 from harness.reports.as_json import STDOUT, check_target, write_json
 from harness.reports.plain import as_text
 from harness.reports.terminal import console_for
+from harness.sut.cache import cache_dir
 from harness.verdicts.exit_code import CLEAN
 
 
@@ -34,14 +35,13 @@ def doctor(json: str | None) -> int:
 
 def look() -> Machine:
     """Find everything out; packages are judged for the newest cached release, or for releases in general."""
-    cache = sut.cache_folder()
-    releases = sut.cached_releases(cache)
-    root = releases[-1].root if releases else None
+    releases = sut.cached_releases()
+    root = sut.resolve(releases[-1], offline=True).root if releases else None
     return Machine(
         versions=versions(),
         host=host_facts(),
-        cache=str(cache),
-        releases=[tree.version or tree.name for tree in releases],
+        cache=str(cache_dir()),
+        releases=releases,
         platforms=examine_all(root or Path()),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -13,7 +14,10 @@ _QUIET = frozenset({Outcome.PASS, Outcome.UNSUPPORTED})
 
 @dataclass(slots=True)
 class Group:
-    """Cases of one kind with one message at one location: how many in each cell, and their ids without repetition."""
+    """Cases that failed alike: how many in each cell, and their ids without repetition.
+
+    `message` and `location` are those of the first one.
+    """
 
     kind: str
     message: str
@@ -29,16 +33,26 @@ class Group:
 
 
 def group(cells: Iterable[CellResult]) -> list[Group]:
-    """Fold every case that neither passed nor was unsupported; worst kind first, then in the order they came."""
-    found: dict[tuple[str, str, str, str | None], Group] = {}
+    """Fold every case that neither passed nor was unsupported; worst kind first, then in the order they came.
+
+    Alike are failures at one location whose messages differ in numbers only, and all that one expectation covers.
+    """
+    found: dict[tuple[str, str, str], Group] = {}
     for cell in cells:
         for case in cell.cases:
             if case.outcome in _QUIET:
                 continue
-            key = (kind(case), case.message, case.location, case.expectation)
-            entry = found.setdefault(key, Group(*key))
+            alike = ("", case.expectation) if case.expectation else (_shape(case.message), case.location)
+            entry = found.setdefault(
+                (kind(case), *alike), Group(kind(case), case.message, case.location, case.expectation)
+            )
             where = (cell.sut, cell.platform, cell.mode)
             entry.cells[where] = entry.cells.get(where, 0) + 1
             entry.ids[case.id] = None
     order = list(LETTERS)
     return sorted(found.values(), key=lambda entry: order.index(entry.kind))
+
+
+def _shape(message: str) -> str:
+    """Return a message without its numbers, and without the names of the case that are in it."""
+    return re.sub(r"\d+(?:\.\d+)?(?:e[-+]\d+)?", "#", message)

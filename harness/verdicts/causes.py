@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import linecache
-import re
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import NamedTuple
 
-from harness.errors import CannotAsk, InfrastructureError, Unsupported
+from harness.errors import CannotAsk, InfrastructureError, KernelRefused, Unsupported
+from harness.verdicts.asserts import explain
+from harness.verdicts.location import sut_location
 from harness.verdicts.outcomes import Outcome
 
 _MESSAGE_LIMIT = 4000
-_VALUE_LIMIT = 60
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 class Cause(NamedTuple):
@@ -26,72 +23,64 @@ class Cause(NamedTuple):
     location: str
 
 
+class Judged(Exception):  # noqa: N818 - not an error of its own, but one that was judged where it happened
+    """A failure in another process, with its cause."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(cause.message)
+        self.cause = cause
+
+
 def cause_of(error: BaseException, sut_root: Path | None) -> Cause:
-    """Judge an exception that ended a case.
+    """Judge an exception that ended a case; `sut_root` is the SUT's (None: the reference).
 
-    What the harness could not ask is `error`; a clear refusal is `unsupported`; a failed check, or anything raised
-    while the SUT's code was running, is `fail`; anything else is our own bug and `error` too.
+    What the harness could not ask is `error`; a clear refusal is `unsupported`; a failed check, a kernel double's
+    refusal, or anything raised while the SUT's code was running, is `fail`; anything else is our own bug and `error` too.
     """
-    chain = list(_chain(error))
-    frames = [(frame, line) for e in chain for frame, line in traceback.walk_tb(e.__traceback__)]
-    sut_frames = [(f, n) for f, n in frames if _inside(f, sut_root)]
-    location = _location(*sut_frames[-1], sut_root) if sut_frames else ""
-    message = _message(error)
-    if any(isinstance(e, CannotAsk | InfrastructureError) for e in chain):
-        return Cause(Outcome.ERROR, message, location)
+    if isinstance(error, Judged):
+        return error.cause
+    chain = list(causes(error))
+    location = next(filter(None, (_deepest(link, sut_root) for link in chain)), "") or getattr(error, "location", "")
+    unasked = next((link for link in chain if isinstance(link, CannotAsk | InfrastructureError)), None)
+    if unasked is not None:
+        return Cause(Outcome.ERROR, _message(unasked, sut_root), location)
     if isinstance(error, Unsupported):
-        return Cause(Outcome.UNSUPPORTED, message, location)
-    blames_sut = isinstance(error, AssertionError) or bool(sut_frames)
-    return Cause(Outcome.FAIL if blames_sut else Outcome.ERROR, message, location)
+        return Cause(Outcome.UNSUPPORTED, _message(error, sut_root), location)
+    blames_sut = isinstance(error, AssertionError | KernelRefused) or bool(location)
+    return Cause(Outcome.FAIL if blames_sut else Outcome.ERROR, _message(error, sut_root), location)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised from or during; the error itself last, so that its frames count as deepest."""
-    seen: list[BaseException] = []
-    at: BaseException | None = error
-    while at is not None and at not in seen:
-        seen.append(at)
-        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
-    return reversed(seen)
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and all that it came of, nearest first: causes, contexts (hidden ones too), members of groups."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        link = waiting.pop(0)
+        if link is None or id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        waiting += [link.__cause__, link.__context__]
+        if isinstance(link, BaseExceptionGroup):
+            waiting += link.exceptions
 
 
-def _inside(frame: FrameType, root: Path | None) -> bool:
-    return root is not None and frame.f_code.co_filename.startswith(f"{root}/")
+def _deepest(error: BaseException, root: Path | None) -> str:
+    """Return the innermost line of the SUT in a traceback; of a SyntaxError the line that cannot be compiled."""
+    steps = traceback.walk_tb(error.__traceback__)
+    places = [sut_location(frame.f_code.co_filename, line, root) for frame, line in steps]
+    if isinstance(error, SyntaxError) and error.filename:
+        places.append(sut_location(error.filename, error.lineno or 0, root))
+    return next(filter(None, reversed(places)), "")
 
 
-def _location(frame: FrameType, line: int, root: Path | None) -> str:
-    return f"{Path(frame.f_code.co_filename).relative_to(root or '/')}:{line}"
-
-
-def _message(error: BaseException) -> str:
-    text = str(error) or _bare(error)
-    head = (
-        text if isinstance(error, AssertionError) or type(error) is Unsupported else f"{type(error).__name__}: {text}"
-    )
+def _message(error: BaseException, root: Path | None) -> str:
+    """Return `Type: text` in one line, with the exception's notes below; a check of ours stands as it was written."""
+    text, name = str(error).strip(), type(error).__name__
+    if type(error) is Unsupported or (isinstance(error, AssertionError) and text and not _deepest(error, root)):
+        head = text
+    else:
+        line = " ".join((text or explain(error)).split())
+        head = line if isinstance(error, AssertionError) and not text else f"{name}: {line}"
     notes = [str(note) for note in getattr(error, "__notes__", ())]
-    return "\n".join([head.strip(), *notes])[:_MESSAGE_LIMIT]
-
-
-def _bare(error: BaseException) -> str:
-    """What to say of an exception without a text: its source line and the values of the names in it."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    if not frames:
-        return "without a text"
-    frame, number = frames[-1]
-    line = linecache.getline(frame.f_code.co_filename, number).strip()
-    values = [
-        f"{name}={value}" for name in dict.fromkeys(_NAME.findall(line)) if (value := _value(frame, name)) is not None
-    ]
-    return f"{line}" + (f" with {', '.join(values)}" if values else "")
-
-
-def _value(frame: FrameType, dotted: str) -> str | None:
-    first, *rest = dotted.split(".")
-    if first not in frame.f_locals:
-        return None
-    value = frame.f_locals[first]
-    for name in rest:
-        # Only plain attributes: reading a property would run the SUT's code once more.
-        value = getattr(value, "__dict__", {}).get(name)
-    text = repr(value)
-    return text if len(text) <= _VALUE_LIMIT else f"{text[:_VALUE_LIMIT]}…"
+    return "\n".join([head, *notes])[:_MESSAGE_LIMIT]

@@ -12,7 +12,7 @@ def test_refusal(illegal, driver, cell, meter):
     built = []
     error = attempt(lambda: built.append(driver.build(illegal.request())))
     if not built:
-        refused(what, [judge(f"building a pool: {what}", error, names)])
+        refused(what, [judge("building the pool", error, names)])
     with closing(built[0]) as pair:
         snapshot = Snapshot(pair)
         plan = scattered(pair, cell.seed)
@@ -21,4 +21,4 @@ def test_refusal(illegal, driver, cell, meter):
             "load": attempt(lambda: pair.load(plan.host, plan.device, 0)),
         }
         snapshot.check_unchanged(meter, f"after a refused transfer of {what}")
-        refused(what, [judge(f"{step}: {what}", error, names) for step, error in errors.items()])
+        refused(what, [judge(step, error, names) for step, error in errors.items()])

@@ -62,13 +62,13 @@ def test_exchange(arena, any_build, operands, indices, direction):
 
 
 def test_exchange_with_a_slice_of_the_hosts_layers(arena, vendor, operands, indices):
-    whole = {name: arena.buffer(HOST_PAGES, HOST_LAYERS, PAGE, 1, width, dtype=torch.int16) for name, width in WIDTHS.items()}
+    whole = {
+        name: arena.buffer(HOST_PAGES, HOST_LAYERS, PAGE, 1, width, dtype=torch.int16) for name, width in WIDTHS.items()
+    }
     arena.memory.clear()
     operands.update({f"host_{name}": tensor[:, 1 : 1 + LAYERS] for name, tensor in whole.items()})
     expected, untouched = expected_after(operands, indices, "D2H"), whole["k"][:, 4].clone()
-    vendor.transfer_kv_dim_exchange(
-        **indices, **operands, page_size=PAGE, direction=vendor.TransferDirection.D2H
-    )
+    vendor.transfer_kv_dim_exchange(**indices, **operands, page_size=PAGE, direction=vendor.TransferDirection.D2H)
     assert same(operands, expected)
     assert torch.equal(whole["k"][:, 4], untouched)
 
@@ -113,7 +113,16 @@ def test_no_indices_is_no_copy(vendor, operands):
 
 # ---- signatures
 
-COMMON = ["device_indices", "host_indices", "device_k", "host_k", "device_v", "host_v", "device_index_k", "host_index_k"]
+COMMON = [
+    "device_indices",
+    "host_indices",
+    "device_k",
+    "host_k",
+    "device_v",
+    "host_v",
+    "device_index_k",
+    "host_index_k",
+]
 SCALE = ["device_index_k_scale", "host_index_k_scale"]
 SLICES = ["layer_start", "layer_num", "index_k_layer_start", "index_k_layer_num"]
 TAIL = ["page_size", "direction", "flags"]
@@ -252,7 +261,9 @@ def test_number_of_axes(exchange, operands):
 
 
 def test_dtypes_must_agree(exchange, operands):
-    with pytest.raises(BadCall, match=r"device_k has rows of \(1, 7\) torch\.bfloat16, host_k of \(1, 7\) torch\.int16"):
+    with pytest.raises(
+        BadCall, match=r"device_k has rows of \(1, 7\) torch\.bfloat16, host_k of \(1, 7\) torch\.int16"
+    ):
         exchange(device_k=operands["device_k"].view(torch.bfloat16))
 
 
@@ -262,7 +273,10 @@ def test_row_widths_must_agree(arena, exchange):
 
 
 def test_v_of_another_item_size(arena, exchange):
-    v = {"device_v": arena.buffer(LAYERS, PAGES, PAGE, 1, 3), "host_v": arena.buffer(HOST_PAGES, LAYERS, PAGE, 1, 3, kind="host")}
+    v = {
+        "device_v": arena.buffer(LAYERS, PAGES, PAGE, 1, 3),
+        "host_v": arena.buffer(HOST_PAGES, LAYERS, PAGE, 1, 3, kind="host"),
+    }
     with pytest.raises(BadCall, match=r"V has \(heads, item bytes\) \(1, 1\), K has \(1, 2\)"):
         exchange(**v)
 

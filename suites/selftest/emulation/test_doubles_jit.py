@@ -10,7 +10,10 @@ from harness.emulation.doubles.jit_tma import shared_bytes
 from harness.errors import BadCall, EmulationGap, Misaligned, OutOfRegion, WrongDevice, WrongIndexDevice
 
 LAYERS, SLOTS, COUNT, ROW = 3, 40, 17, 256
-KINDS = {"register": (f"HiCacheKernel<{ROW}, 4, 2, 1024>", "jit."), "tma": ("HiCacheTmaKernel<32768, 6, 4, 4>", "jit.tma_")}
+KINDS = {
+    "register": (f"HiCacheKernel<{ROW}, 4, 2, 1024>", "jit."),
+    "tma": ("HiCacheTmaKernel<32768, 6, 4, 4>", "jit.tma_"),
+}
 
 
 def compile_module(arena, cpp_class, *functions, platform="cuda", **options):
@@ -186,7 +189,12 @@ def test_tma_takes_no_index(arena):
 @pytest.fixture
 def one(arena, module):
     dst = arena.buffer(SLOTS, ROW, label="device latent")
-    defaults = {"dst": dst, "i_dst": torch.arange(4), "src": arena.buffer(SLOTS, ROW, kind="host"), "i_src": torch.arange(4)}
+    defaults = {
+        "dst": dst,
+        "i_dst": torch.arange(4),
+        "src": arena.buffer(SLOTS, ROW, kind="host"),
+        "i_src": torch.arange(4),
+    }
     before = dst.clone()
 
     def call(**changed):
@@ -246,7 +254,9 @@ def test_negative_index(one):
 
 
 def test_index_behind_the_pool(one):
-    with pytest.raises(OutOfRegion, match=r"destination, slot 40: bytes 10240\.\.10496 lie outside region 'device latent'"):
+    with pytest.raises(
+        OutOfRegion, match=r"destination, slot 40: bytes 10240\.\.10496 lie outside region 'device latent'"
+    ):
         one(i_dst=torch.arange(4) + SLOTS - 3)
 
 

@@ -146,9 +146,7 @@ def test_per_layer_ph_lf(arena, aot, indices):
         for copy, src in zip(expected, (k_src, v_src), strict=True):
             copy[other] = src[one // PAGE, :, one % PAGE, 1]
     row = HEADS * HEAD
-    aot["transfer_kv_per_layer_ph_lf"](
-        k_src, k_dst, v_src, v_dst, *indices, 1, row, row * LAYERS, PAGE, HEADS
-    )
+    aot["transfer_kv_per_layer_ph_lf"](k_src, k_dst, v_src, v_dst, *indices, 1, row, row * LAYERS, PAGE, HEADS)
     assert torch.equal(k_dst, expected[0])
     assert torch.equal(v_dst, expected[1])
 
@@ -187,7 +185,9 @@ def test_thirteen_transfers(aot):
 
 def test_unknown_keyword_is_a_type_error(arena, cuda, indices):
     src = arena.buffer(SLOTS, 8)
-    with pytest.raises(TypeError, match=r"transfer_kv_per_layer_mla\(\) got an unexpected keyword argument 'page_size'"):
+    with pytest.raises(
+        TypeError, match=r"transfer_kv_per_layer_mla\(\) got an unexpected keyword argument 'page_size'"
+    ):
         cuda["transfer_kv_per_layer_mla"](src, src, *indices, item_size=8, page_size=4)
 
 
@@ -263,7 +263,9 @@ def test_negative_index(one):
 
 
 def test_index_behind_the_pool(one):
-    with pytest.raises(OutOfRegion, match=r"aot.transfer_kv_per_layer_mla: source, slot 50: bytes 800\.\.816 lie outside"):
+    with pytest.raises(
+        OutOfRegion, match=r"aot.transfer_kv_per_layer_mla: source, slot 50: bytes 800\.\.816 lie outside"
+    ):
         one(src_indices=torch.tensor([0, 1, 2, 50]))
 
 

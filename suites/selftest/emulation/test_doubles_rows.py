@@ -24,7 +24,9 @@ def test_rows_of_any_width_and_stride_move(arena):
 
 def test_overrun_names_call_operand_slot_bytes_and_region(arena):
     source, destination = arena.buffer(100, label="device layer 2"), arena.buffer(100)
-    with pytest.raises(OutOfRegion, match=r"t: source, slot 14: bytes 98\.\.105 lie outside region 'device layer 2' \(100"):
+    with pytest.raises(
+        OutOfRegion, match=r"t: source, slot 14: bytes 98\.\.105 lie outside region 'device layer 2' \(100"
+    ):
         move("t", [Copy(rows(arena, source, [0, 14], 7), rows(arena, destination, [0, 1], 7), 7)])
 
 

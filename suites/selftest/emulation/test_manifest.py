@@ -71,7 +71,9 @@ def test_a_wheel_carries_the_cuda_list_alone(wheel):
 
 
 def test_a_checkout_declares_for_the_platform(tmp_path):
-    (tmp_path / "pyproject_npu.toml").write_text('[project]\ndependencies = ["numpy", "odd-thing; python_version < \'3\'"]\n')
+    (tmp_path / "pyproject_npu.toml").write_text(
+        '[project]\ndependencies = ["numpy", "odd-thing; python_version < \'3\'"]\n'
+    )
     packages = load("ascend", tmp_path).packages
     assert "numpy" in packages
     assert "torch_npu" in packages, "the image brings it, listed or not"

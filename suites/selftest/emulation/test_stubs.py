@@ -35,7 +35,9 @@ def test_dunders_are_absent(package):
 
 
 def test_a_call_says_what_who_and_what_to_do(package):
-    with pytest.raises(StubCalled, match=r"tf\.load was called.*imported by sglang\.srt\.configs.*install tf-dist here"):
+    with pytest.raises(
+        StubCalled, match=r"tf\.load was called.*imported by sglang\.srt\.configs.*install tf-dist here"
+    ):
         package.load("x")
 
 
@@ -71,7 +73,9 @@ def test_no_use_as_a_value_ever(package, use):
         use(package.value)
 
 
-@pytest.mark.parametrize("use", [lambda s: s(), lambda s: s[0], lambda s: s | None, lambda s: operator.setitem(s, 0, 1)])
+@pytest.mark.parametrize(
+    "use", [lambda s: s(), lambda s: s[0], lambda s: s | None, lambda s: operator.setitem(s, 0, 1)]
+)
 def test_what_module_level_code_may_do_nobody_else_may(package, use):
     with marked("sglang.x"):
         use(package.value)
