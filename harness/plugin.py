@@ -1,8 +1,9 @@
 """The pytest plugin: options, fixtures, case ids and outcomes for the suites of poolparity.
 
-It is loaded in every pytest run of an environment that has poolparity, so it imports little and acts only on items that
-lie in our suites (`suites/selftest`, the tests of poolparity itself, is plain pytest). In a cell's child the prepared
-cell is handed in; in a plain `pytest suites/kv --sut … --platform …` the pytest process itself becomes the cell.
+It is loaded in every pytest run of an environment that has poolparity, so it imports little, adds its options only to
+runs that are about it (other projects have a `--platform` of their own), and acts only on items that lie in our suites
+(`suites/selftest`, the tests of poolparity itself, is plain pytest). In a cell's child the prepared cell is handed in;
+in a plain `pytest suites/kv --sut … --platform …` the pytest process itself becomes the cell.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.data import fixtures_dir, suites_dir
+from harness.errors import InfrastructureError
 
 if TYPE_CHECKING:
     from harness.cells.context import Cell
@@ -31,13 +33,37 @@ _RECORD = pytest.StashKey["Record"]()
 _SELFTEST = "selftest"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of a plain pytest run."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Add the options of a plain pytest run of our suites."""
+    config = pluginmanager.get_plugin("pytestconfig")
+    if not isinstance(config, pytest.Config) or not _is_about_us(config):
+        return
     group = parser.getgroup("poolparity", "poolparity: conformance suites for SGLang's pools")
-    group.addoption("--sut", default=None, help="system under test: sglang==X, a path, path@ref, or reference")
-    group.addoption("--platform", default=None, help="cuda, rocm, ascend, xpu or cpu (one; see `poolparity run`)")
+    group.addoption("--sut", action="append", help="system under test: sglang==X, a path, path@ref, or reference")
+    group.addoption("--platform", action="append", help="cuda (the default), rocm, ascend, xpu or cpu")
     group.addoption("--mode", default="auto", choices=("auto", "native", "emulated"), help="default: auto")
     group.addoption("--poolparity-seed", type=int, default=0, help="seed of the slots that a case chooses")
+
+
+def _is_about_us(config: pytest.Config) -> bool:
+    """Whether a command line has `--sut`, or names something in our suites."""
+    given = config.invocation_params
+    if any(arg == "--sut" or arg.startswith("--sut=") for arg in given.args):
+        return True
+    named = [given.dir / arg.partition("::")[0] for arg in given.args if not arg.startswith("-")]
+    try:
+        suites = suites_dir()
+        return any(place.exists() and _in_suite(place.resolve(), suites) for place in [*named, given.dir])
+    except (InfrastructureError, OSError):
+        return False
+
+
+def _only(config: pytest.Config, option: str) -> str | None:
+    given: list[str | None] = config.getoption(option, None) or [None]
+    if len(given) > 1:
+        msg = f"{option} was given {len(given)} times; expected one: a pytest process is one cell; use `poolparity run`"
+        raise pytest.UsageError(msg)
+    return given[0]
 
 
 def cell_of(config: pytest.Config) -> Cell:
@@ -53,9 +79,10 @@ def _become_cell(config: pytest.Config) -> Cell:
     from harness.errors import PoolparityError  # noqa: PLC0415
 
     try:
-        tree = sut.resolve(config.getoption("--sut") or sut.default_sut())
-        platform = platforms.get(config.getoption("--platform") or platforms.DEFAULT[0])
-        cell = Cell(tree, platform.name, config.getoption("--mode"), config.getoption("--poolparity-seed"))
+        tree = sut.resolve(_only(config, "--sut") or sut.default_sut())
+        platform = platforms.get(_only(config, "--platform") or platforms.DEFAULT[0])
+        mode, seed = config.getoption("--mode", "auto"), config.getoption("--poolparity-seed", 0)
+        cell = Cell(tree, platform.name, mode, seed)
         cell.prepare()
     except PoolparityError as error:
         raise pytest.UsageError(str(error)) from error
@@ -64,7 +91,7 @@ def _become_cell(config: pytest.Config) -> Cell:
 
 def _in_suite(path: Path, suites: Path) -> str | None:
     """Return the suite that a file belongs to, or None."""
-    if not path.is_relative_to(suites):
+    if path == suites or not path.is_relative_to(suites):
         return None
     suite = path.relative_to(suites).parts[0]
     return None if suite == _SELFTEST else suite

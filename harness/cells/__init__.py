@@ -3,7 +3,7 @@
 The processes of a run, each the parent of the next:
 
     coordinator   the command itself; knows no torch, reads events, keeps time (pool.py, track.py)
-    server        one a run; has torch loaded, forks a child for each cell, reaps it and whatever it leaves behind (server.py)
+    server        one a run; has torch loaded, forks a child for each cell, reaps it and its orphans (server.py)
     child         the cell: limits, emulation, pytest (child.py, stream.py); a new one takes over where one died
     zygote        forked before the SUT is imported, for cases that want a fresh process (fresh.py)
 

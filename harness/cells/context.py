@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from harness import platforms
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class Cell:
     """What suites know of where they run. `emulation` is None for the reference and in native mode."""
 
-    def __init__(self, sut: SutTree, platform: str, mode: str, seed: int) -> None:
+    def __init__(self, sut: SutTree, platform: str, mode: str, seed: int, *, fresh_limit_s: float = 45.0) -> None:
         self.sut = sut
         self.platform = platform
         self.mode = choose_mode(platform, mode)
@@ -27,6 +28,8 @@ class Cell:
         self.emulation: Emulation | None = None
         self.device = "cpu"
         self._driver: Driver | None = None
+        self._no_driver: tuple[BaseException, TracebackType | None] | None = None
+        self._fresh_limit_s = fresh_limit_s
         self._zygote: Zygote | None = None
 
     def prepare(self) -> None:
@@ -41,15 +44,25 @@ class Cell:
             else:
                 self.device = platforms.get(self.platform).torch_device
                 sys.path.insert(0, str(self.sut.root))
-        self._zygote = Zygote()
+        self._zygote = Zygote(self.sut.root, self._fresh_limit_s)
 
     @property
     def driver(self) -> Driver:
-        """The driver of this SUT's pool API; raises NoDriver, or what importing the SUT raises."""
+        """The driver of this SUT's pool API; raises NoDriver, or what importing the SUT raises.
+
+        It raises the same each time: a second import of a half-imported SUT takes as long and says something else.
+        """
+        if self._no_driver is not None:
+            error, trace = self._no_driver
+            raise error.with_traceback(trace)
         if self._driver is None:
             from harness.sut.drivers import driver_for  # noqa: PLC0415 - loads torch
 
-            self._driver = driver_for(self.sut, self.platform, self.emulation)
+            try:
+                self._driver = driver_for(self.sut, self.platform, self.emulation)
+            except (Exception, SystemExit) as error:
+                self._no_driver = error, error.__traceback__
+                raise
         return self._driver
 
     def stubbed(self) -> list[str]:

@@ -19,7 +19,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when the one that forked it ends; `parent` is its pid, taken before the fork."""
+    """Have the kernel kill this process when the one that forked it ends; `parent`: its pid, taken before the fork."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before we could ask
         os._exit(0)

@@ -35,7 +35,12 @@ class _ServerProcess:
     """The cell server as a child of this process, and the two pipes to it."""
 
     def __enter__(self) -> Self:
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "PYTHONSAFEPATH": "1",
+            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+        }
         environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(p for p in _own_path() if p))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "harness.cells.server"],
@@ -160,8 +165,8 @@ class _Coordinator:
 def run_cells(requests: Sequence[CellRequest], *, jobs: int, out: Path, on_event: OnEvent) -> list[CellResult]:
     """Run cells, at most `jobs` at a time, and return their results in the order of the requests.
 
-    Events go to `on_event(number of the cell, event)` and to `out/cells/<folder>/events.jsonl`. However this function is
-    left, every process that it started has ended. Raises InfrastructureError when the server cannot do its work.
+    Events go to `on_event(number of the cell, event)` and to `out/cells/<folder>/events.jsonl`. However this function
+    is left, every process that it started has ended. Raises InfrastructureError when the server cannot do its work.
     """
     if not requests:
         return []

@@ -12,22 +12,18 @@ import selectors
 import signal
 import sys
 import time
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType
-from typing import BinaryIO
 
 import msgspec
 import psutil
 
 from harness.cells import wire
 from harness.cells.limits import adopt_orphans
+from harness.cells.log import LOG_FILE, CappedLog
 from harness.cells.request import Ended, Kill, Start
 from harness.cells.trace import Trace
 
-_LOG_LIMIT = 1 << 20
-_LOG_LEAST = 1 << 16
-_LOG_TAIL = 1 << 14
 _CHUNK = 1 << 16
 _STACK_S = 0.2
 _STOP_S = 3.0
@@ -35,32 +31,12 @@ _STOP_S = 3.0
 
 @dataclass(slots=True)
 class _Child:
-    """A cell's process. Of what it prints the first `room` bytes go to the log at once, and its last ones at its end."""
+    """A cell's process: where its output comes from and goes to, and what it writes when it dies."""
 
     key: int
     output: int
-    log: BinaryIO
+    log: CappedLog
     trace: Trace
-    room: int
-    tail: deque[bytes] = field(default_factory=deque)
-    dropped: int = 0
-
-    def print(self, data: bytes) -> None:
-        self.log.write(data[: self.room])
-        rest = data[self.room :]
-        self.room -= len(data) - len(rest)
-        if rest:
-            self.tail.append(rest)
-        while sum(map(len, self.tail)) - len(self.tail[0] if self.tail else b"") >= _LOG_TAIL:
-            self.dropped += len(self.tail.popleft())
-
-    def close_log(self) -> None:
-        last = b"".join(self.tail)
-        dropped = self.dropped + len(last[:-_LOG_TAIL])
-        if dropped:
-            self.log.write(f"\n[poolparity left out {dropped} bytes]\n".encode())
-        self.log.write(last[-_LOG_TAIL:])
-        self.log.close()
 
 
 class Server:
@@ -124,8 +100,7 @@ class Server:
         os.close(write_end)
         os.set_blocking(read_end, False)
         command.folder.mkdir(parents=True, exist_ok=True)
-        log = (command.folder / "output.log").open("ab")
-        child = _Child(command.key, read_end, log, trace, room=max(_LOG_LEAST, _LOG_LIMIT - log.tell()))
+        child = _Child(command.key, read_end, CappedLog(command.folder / LOG_FILE), trace)
         self.children[pid] = child
         self.selector.register(read_end, selectors.EVENT_READ, child)
 
@@ -156,7 +131,7 @@ class Server:
             os._exit(code)
 
     def _drain(self, child: _Child) -> None:
-        """Take what a cell printed; only the first MiB is kept."""
+        """Move what a cell printed into its log."""
         try:
             data = os.read(child.output, _CHUNK)
         except BlockingIOError:
@@ -166,7 +141,7 @@ class Server:
             os.close(child.output)
             child.output = -1
             return
-        child.print(data)
+        child.log.write(data)
 
     def _reap(self) -> None:
         ended = False
@@ -192,8 +167,8 @@ class Server:
             self.selector.unregister(child.output)
             os.close(child.output)
         stack = child.trace.read()
-        child.print(stack.encode())
-        child.close_log()
+        child.log.write(stack.encode())
+        child.log.close()
         ended = Ended(key=child.key, status=status, peak_rss_mb=round(rss, 1), stack=stack)
         os.write(self.answers, msgspec.json.encode(ended) + b"\n")
 
@@ -244,8 +219,9 @@ def preload() -> None:
 
 # Measured: forked with these loaded, a cell imports SGLang's pools in about a third of the time that it takes cold.
 _PRELOADED = (
-    "torch", "torch._dynamo", "torch._inductor", "torch.distributed", "torch.distributed.tensor", "torch.multiprocessing",
-    "torch.testing", "torch.profiler", "torch.utils.cpp_extension", "numpy", "msgspec", "packaging.version", "psutil",
+    "torch", "torch._dynamo", "torch._inductor", "torch.distributed", "torch.distributed.tensor",
+    "torch.multiprocessing", "torch.testing", "torch.profiler", "torch.utils.cpp_extension", "numpy", "msgspec",
+    "packaging.version", "psutil",
     "asyncio", "http.client", "multiprocessing.resource_tracker", "unittest.mock", "_pytest.assertion.rewrite",
     "pytest", "hypothesis", "reference", "harness.plugin", "harness.checks.ledger", "harness.cells.child",
 )  # fmt: skip
@@ -261,6 +237,7 @@ def main() -> None:
     adopt_orphans()
     preload()
     Server(0, answers).serve()
+    os._exit(0)  # taking an interpreter with torch apart takes seconds, which the user would wait for
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -19,9 +20,7 @@ from harness.plugin import CELL, SUITES, case_of, result_of
 class Stream:
     """Selects the cases that have no outcome yet, and writes an event when one starts and when it ends."""
 
-    def __init__(
-        self, cell: Cell, request: CellRequest, done: frozenset[str], writer: EventWriter, log: Path
-    ) -> None:
+    def __init__(self, cell: Cell, request: CellRequest, done: frozenset[str], writer: EventWriter, log: Path) -> None:
         self.cell = cell
         self.request = request
         self.done = done
@@ -51,7 +50,7 @@ class Stream:
         items[:] = [item for item in chosen if case_of(item) not in self.done]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Show a suite that cannot be collected as a case of its own: its cases are missing, and nobody else would say."""
+        """Show a file that cannot be collected as a case of its own: its cases are missing otherwise, unnoticed."""
         if report.failed:
             _, suite, *inside = [*report.nodeid.split("/"), "", ""]
             self.writer.write(
@@ -72,6 +71,33 @@ class Stream:
         answer = yield
         self.writer.write({"event": "outcome", **msgspec.to_builtins(result_of(item))})
         return answer
+
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Generator[None]:
+        """Keep pytest from stopping; see `no_interrupt`."""
+        with no_interrupt():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None]:
+        """Keep pytest from stopping; see `no_interrupt`."""
+        with no_interrupt():
+            return (yield)
+
+
+class Interrupted(RuntimeError):
+    """A case raised KeyboardInterrupt."""
+
+
+@contextmanager
+def no_interrupt() -> Generator[None]:
+    """Nobody presses Ctrl-C in a cell: a KeyboardInterrupt is the SUT's, and one case's."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        msg = "the case raised KeyboardInterrupt"
+        raise Interrupted(msg).with_traceback(error.__traceback__) from error
 
 
 def mend_output(log: Path) -> None:

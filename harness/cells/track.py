@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from harness.cells.events import FILE, Event, EventReader, EventWriter
+from harness.cells.log import LOG_FILE
 from harness.cells.request import CellRequest
 from harness.cells.trace import deepest, describe
 from harness.verdicts.outcomes import CaseResult, CellResult, Outcome
@@ -100,7 +101,7 @@ class Track:
             self.barren += self.first
             return []
         if self.timed_out and self.victim != self.running:
-            return []  # the late case ended just before the kill, which hit the next one: that one runs again
+            return []  # the late case ended just before the kill, which hit the next one: it runs again
         how, outcome = f"the process {describe(status)} in this case", Outcome.CRASH
         if self.timed_out:
             how, outcome = self.cut or f"did not end within {self.request.case_timeout_s:g} s", Outcome.TIMEOUT
@@ -108,12 +109,14 @@ class Track:
         return [_owed(self.running, outcome, how, place, time.monotonic() - self.since), *self._spare(how + place)]
 
     def _spare(self, how: str) -> list[Event]:
-        """The outcomes of a function's other cases, once its cases have died often enough, always first and the same."""
+        """The outcomes of a function's other cases, once enough of its cases have died, always first and the same."""
         function = (self.running or "").partition("[")[0]
         self.deaths = [death for death in self.deaths if self.first and death == (function, how)] + [(function, how)]
         if len(self.deaths) < MAX_SAME_DEATHS:
             return []
-        why = f"not run: {MAX_SAME_DEATHS} cases of {function} in a row ended their process in the same way; see the last"
+        why = (
+            f"not run: {MAX_SAME_DEATHS} cases of {function} in a row ended their process in the same way; see the last"
+        )
         others = [i for i in self.left if i != self.running and i.partition("[")[0] == function]
         return [_owed(i, Outcome.ERROR, why) for i in others]
 
@@ -131,7 +134,7 @@ class Track:
         return [_owed(i, Outcome.ERROR, message) for i in self.left]
 
     def _log(self) -> str:
-        path = self.folder / "output.log"
+        path = self.folder / LOG_FILE
         text = path.read_text(errors="replace").strip() if path.is_file() else ""
         if not text:
             return "it printed nothing"

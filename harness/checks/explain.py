@@ -28,6 +28,14 @@ class Difference(NamedTuple):
     expected: U8
 
 
+class Mismatch(AssertionError):  # noqa: N818 - an outcome of a comparison
+    """Bytes are not what they must be. `location` is the SUT's last line that moved any, `sglang/…/file.py:line`."""
+
+    def __init__(self, message: str, sites: Sequence[str]) -> None:
+        self.location = sites[-1] if sites else ""
+        super().__init__(f"{message}\nmoved at {', '.join(sites)}" if sites else message)
+
+
 def explain(what: str, differences: Sequence[Difference], epochs: Mapping[int, str]) -> str:
     """Return a message of a few lines: the first differing rows one by one, then how many more there are."""
     rows = sum(len(d.slots) for d in differences)

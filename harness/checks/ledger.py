@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import torch
 
-from harness.checks.explain import Difference, explain
+from harness.checks.explain import Difference, Mismatch, explain
 from harness.checks.meter import Meter
 from harness.checks.rows import U8, encode
 from harness.sut.drivers.port import PoolPair
@@ -32,6 +32,7 @@ class Ledger:
         self.host: dict[Plane, U8] = {}
         self.epochs: dict[int, str] = {}
         self._check_host_buffers()
+        self._check_device_planes()
         self.fill_device("device")
         self.fill_host("host before the transfer")
 
@@ -41,6 +42,21 @@ class Ledger:
         if found != expected:
             msg = f"host buffers of layout {self.pair.layout} hold {found} bytes; expected {expected}"
             raise AssertionError(msg)
+
+    def _check_device_planes(self) -> None:
+        expected = {
+            (c.name, layer): (self.pair.geometry.device_slots, c.row_bytes)
+            for c in self.layout.components
+            for layer in c.layers
+        }
+        found = {plane: tuple(self.pair.read_device(*plane).shape) for plane in self.pair.device_components()}
+        for plane in sorted(expected.keys() | found.keys()):
+            if found.get(plane) != expected.get(plane):
+                msg = (
+                    f"device plane {plane[0]}, layer {plane[1]} is {found.get(plane)} (slots, row bytes); "
+                    f"expected {expected.get(plane)} for this geometry"
+                )
+                raise AssertionError(msg)
 
     def _epoch(self, label: str) -> int:
         number = len(self.epochs) + 1
@@ -138,4 +154,4 @@ class Ledger:
 
     def _raise(self, what: str, differences: list[Difference]) -> None:
         if differences:
-            raise AssertionError(explain(what, differences, self.epochs))
+            raise Mismatch(explain(what, differences, self.epochs), self.pair.call_sites())

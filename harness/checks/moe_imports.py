@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Final, TypedDict
+from typing import Final
 
 from harness.emulation.loading import is_sut
 
@@ -91,19 +91,11 @@ def explained(error: Exception) -> Exception:
     return error
 
 
-class ImportReport(TypedDict):
-    """What `report_import` found: the wanted names that are bound, or why the import failed and at which line."""
-
-    bound: list[str]
-    error: str
-    location: str
-
-
-def report_import(module: str, names: list[str], call: str = "") -> ImportReport:
-    """Import a module in this (fresh) process and say which of `names` it binds.
+def import_names(module: str, names: list[str], call: str = "") -> list[str]:
+    """Import a module in this (fresh) process and return those of `names` that it binds.
 
     `call`: "module:function" of the harness, called without arguments after the import; it returns further names that
-    are bound then, and may fail with the import errors of what it reaches.
+    are bound then. An import error, also one that the call runs into, is raised with its diagnosis as a note.
     """
     try:
         loaded = importlib.import_module(module)
@@ -112,6 +104,16 @@ def report_import(module: str, names: list[str], call: str = "") -> ImportReport
             place, _, function = call.partition(":")
             bound += getattr(importlib.import_module(place), function)()
     except ImportTrouble as error:
-        broken = diagnose(error)
-        return ImportReport(bound=[], error=f"{type(error).__name__}: {error}\n{broken}", location=broken.location)
-    return ImportReport(bound=bound, error="", location="")
+        raise explained(error) from None
+    return bound
+
+
+def import_all(targets: list[tuple[str, list[str], str]]) -> list[list[str] | None]:
+    """Import several modules in one process, one after the other; None stands for those that fail."""
+    found: list[list[str] | None] = []
+    for module, names, call in targets:
+        try:
+            found.append(import_names(module, names, call))
+        except ImportTrouble:
+            found.append(None)  # it is tried again, alone, by whoever wants to know why
+    return found

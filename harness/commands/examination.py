@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from harness import platforms
 from harness.bundles.manifest import Host
 from harness.emulation import manifest, npu_device
 from harness.emulation.imports import ImportRules, Verdict
+from harness.emulation.npu_device.building import find_toolchain
 from harness.emulation.stubs import StubLog
 from harness.platforms import Detection, Platform
 
@@ -74,10 +73,10 @@ def choose_device(platform: Platform, found: Detection) -> tuple[str, str]:
         return "cpu", "CPU tensors stand in"
     if npu_device.available_without_building():
         return "npu", "a PyTorch device of our own, built and cached"
-    compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++")
-    if compiler is not None:
-        return "npu", f"a PyTorch device of our own, built on first use with {compiler}"
-    return "cpu", "CPU tensors stand in: no C++ compiler to build the npu device with"
+    tools = find_toolchain()
+    if isinstance(tools, str):
+        return "cpu", f"CPU tensors stand in for the npu device: {tools}"
+    return "npu", f"a PyTorch device of our own, built on first use with {tools.compiler}"
 
 
 def examine_packages(platform: Platform, sut_root: Path) -> Packages:

@@ -22,7 +22,7 @@ from harness.reports.as_json import STDOUT, check_target, write_json
 from harness.reports.progress import Progress, note, stderr_console
 from harness.reports.terminal import show_run
 from harness.sut.spec import SutTree
-from harness.verdicts.exit_code import exit_code
+from harness.verdicts.exit_code import MEASURED_NOTHING, exit_code
 from harness.verdicts.outcomes import CellResult
 
 
@@ -40,6 +40,8 @@ def run(options: RunOptions) -> int:
         folder = place.make(options.out or place.runs_dir() / place.fresh_name())
         results, code = _judge(options, trees, folder, console)
     _report(options, results, notes, code)
+    if code == MEASURED_NOTHING:
+        note(console, f"measured nothing: {_cases(results)} cases, and none of them compared anything")
     if options.out is None:
         place.prune(place.runs_dir())
     note(console, f"bundle: {folder}")
@@ -68,3 +70,7 @@ def _report(options: RunOptions, results: list[CellResult], notes: Mapping[str, 
         write_json(options.json, "run", code, {"cells": msgspec.to_builtins(results)})
     if options.json != STDOUT:
         show_run(results, notes, sys.stdout)
+
+
+def _cases(results: list[CellResult]) -> int:
+    return sum(len(result.cases) for result in results)

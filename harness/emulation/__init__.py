@@ -57,6 +57,10 @@ class Emulation:
         """Names of the doubles called since the last reset, in order."""
         return list(self._calls)
 
+    def call_sites(self) -> list[str]:
+        """Where in the SUT those calls were made, `sglang/…/file.py:line`, each once, in order."""
+        return [site for site in dict.fromkeys(self._calls.sites) if site]
+
     def reset_calls(self) -> None:
         """Forget the calls so far."""
         self._calls.clear()
@@ -109,11 +113,11 @@ def install(platform: str, sut_root: Path, *, bare: bool = True) -> Emulation:
     Once per process. `bare` leaves out `sglang/__init__.py`. Raises UsageError for an unknown platform and
     InfrastructureError when the SUT or a vendor package is imported already.
     """
-    known = platforms.get(platform)
-    facts = manifest.load(known, sut_root)
+    sut_root = sut_root.resolve()
+    facts = manifest.load(platforms.get(platform), sut_root)
     _refuse_late_install(facts.vendor)
     memory, log, registrations = AddressSpace(), StubLog(), HostRegistrations()
-    calls: CallLog = []
+    calls = CallLog()
     for switch in _SGLANG_SWITCHES:
         os.environ.pop(switch, None)
     facade = _facade(platform, facts.device, registrations)

@@ -45,6 +45,7 @@ class VendorPackage:
     """One build of a vendor package. `missing_ops`: wrapper -> torch op that this build does not register."""
 
     name: str
+    distribution: str
     version: str
     modules: Mapping[str, VendorModule]
     eager: tuple[str, ...]
@@ -151,7 +152,7 @@ def _vendor_package(name: str, entry: Mapping[str, Any], platform: str, facts: S
     wrappers = {symbol for module in modules.values() for symbol in module.functions}
     ops = {wrapper: table.get("ops", {}).get(wrapper, wrapper) for wrapper in wrappers}
     missing_ops = {wrapper: op for wrapper, op in ops.items() if op in missing}
-    return VendorPackage(name, version, modules, tuple(table["eager"]), missing_ops)
+    return VendorPackage(name, entry["distribution"], version, modules, tuple(table["eager"]), missing_ops)
 
 
 def load(platform: Platform, sut_root: Path) -> Manifest:

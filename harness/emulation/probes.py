@@ -28,6 +28,7 @@ class Probes:
         self._real_find_spec = importlib.util.find_spec
         self._real_version = importlib.metadata.version
         self._by_distribution = {package.distribution: name for name, package in manifest.packages.items()}
+        self._by_distribution |= {package.distribution: name for name, package in manifest.vendor.items()}
 
     def install(self) -> None:
         """Replace the standard library's probes, for good: a cell is one process."""

@@ -9,20 +9,22 @@ from dataclasses import dataclass, field
 from harness.reports.letters import LETTERS, kind
 from harness.verdicts.outcomes import CellResult, Outcome
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _QUIET = frozenset({Outcome.PASS, Outcome.UNSUPPORTED})
 
 
 @dataclass(slots=True)
 class Group:
-    """Cases that failed alike: how many in each cell, and their ids without repetition.
+    """Cases that failed alike: how many in each (sut, platform, mode), and their ids without repetition.
 
-    `message` and `location` are those of the first one.
+    `message` and `location` are those of the first one; `messages` are all that there were.
     """
 
     kind: str
     message: str
     location: str
     expectation: str | None
+    messages: set[str] = field(default_factory=set)
     cells: dict[tuple[str, str, str], int] = field(default_factory=dict)
     ids: dict[str, None] = field(default_factory=dict)
 
@@ -46,6 +48,7 @@ def group(cells: Iterable[CellResult]) -> list[Group]:
             entry = found.setdefault(
                 (kind(case), *alike), Group(kind(case), case.message, case.location, case.expectation)
             )
+            entry.messages.add(case.message)
             where = (cell.sut, cell.platform, cell.mode)
             entry.cells[where] = entry.cells.get(where, 0) + 1
             entry.ids[case.id] = None
@@ -54,5 +57,5 @@ def group(cells: Iterable[CellResult]) -> list[Group]:
 
 
 def _shape(message: str) -> str:
-    """Return a message without its numbers, and without the names of the case that are in it."""
-    return re.sub(r"\d+(?:\.\d+)?(?:e[-+]\d+)?", "#", message)
+    """Return a message without its numbers."""
+    return _NUMBER.sub("#", message)

@@ -88,7 +88,7 @@ class Progress:
         match event["event"]:
             case "collected":
                 note(self.console, f"{state.name}: {state.how}: {len(state.ids)} cases")
-            case "finished":
+            case "finished" if state.kinds:
                 note(self.console, f"{state.name}: done: {counts_text(state.counts).plain}")
 
     def _table(self) -> Table:

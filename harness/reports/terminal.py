@@ -50,6 +50,8 @@ def _show_group(console: Console, entry: Group, notes: Mapping[str, str]) -> Non
     _line(console, Text.assemble("\n", (f"{letter} {word}", style), f" x{entry.cases}", (where, "bold")))
     for text in _cut(entry.message):
         _line(console, Text.assemble("    ", as_text(text)))
+    if len(entry.messages) > 1:
+        _line(console, Text(f"    (the first of {len(entry.messages)} messages)", style="dim"))
     if entry.expectation is not None:
         note = notes.get(entry.expectation, "no such expectation in fixtures/expectations")
         _line(console, Text.assemble("  expected: ", as_text(f"{entry.expectation}: {note}", "cyan")))

@@ -35,7 +35,7 @@ def cause_of(error: BaseException, sut_root: Path | None) -> Cause:
     """Judge an exception that ended a case; `sut_root` is the SUT's (None: the reference).
 
     What the harness could not ask is `error`; a clear refusal is `unsupported`; a failed check, a kernel double's
-    refusal, or anything raised while the SUT's code was running, is `fail`; anything else is our own bug and `error` too.
+    refusal, or anything raised while the SUT's code was running, is `fail`; anything else is our own bug and `error`.
     """
     if isinstance(error, Judged):
         return error.cause
@@ -51,7 +51,7 @@ def cause_of(error: BaseException, sut_root: Path | None) -> Cause:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and all that it came of, nearest first: causes, contexts (hidden ones too), members of groups."""
+    """Yield an exception and all that it came of: causes, contexts (hidden ones too), members of groups."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:

@@ -46,10 +46,12 @@ class Record:
         self._judged = True
         for entry in find(entries, self.case, **cell):
             if entry.expired():
-                text = f"the expectation {entry.id} expired on {entry.expires}; look at {entry.reference} and renew or drop it"
+                text = f"the expectation {entry.id} expired on {entry.expires}: renew or drop it ({entry.reference})"
                 self.cause = Cause(Outcome.ERROR, text, "")
             elif self.cause is not None and self.cause.outcome is Outcome.FAIL and entry.matches(self.cause.message):
                 self.expectation = entry
+            elif entry.sut and cell.get("version") is None:
+                continue  # a tree whose version nobody knows may be one that the entry is not about
             elif self.cause is None or self.cause.outcome is Outcome.UNSUPPORTED:
                 text = f"expected to fail ({entry.id}), and did not: remove the expectation, or bound it by version"
                 self.cause = Cause(Outcome.FAIL, text, "")
@@ -66,7 +68,14 @@ class Record:
             report.longrepr = (str(report.fspath), report.location[1] or 0, f"unsupported: {self.cause.message}")
         elif report.outcome != "failed" and report.when != "setup":
             report.outcome = "failed"
-            report.longrepr = f"{self.cause.outcome}: {self.cause.message}"
+            report.longrepr = self._summary(self.cause)
+        elif crash := getattr(report.longrepr, "reprcrash", None):
+            crash.message = self._summary(self.cause)  # what pytest's last lines show of a failure
+
+    @staticmethod
+    def _summary(cause: Cause) -> str:
+        place = f" ({cause.location})" if cause.location else ""
+        return f"{cause.outcome}: {cause.message}{place}"
 
     def result(self) -> CaseResult:
         """The case as reports and bundles have it."""

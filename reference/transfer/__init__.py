@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from reference.transfer.ascend import Exchange, TransferDirection, dim_exchange
 from reference.transfer.paged import direct_lf_pf, direct_pf_lf, staged_lf_pf, unified_load, unified_write_back
+from reference.transfer.state import state_lf_pf, state_pf_lf
 from reference.transfer.token import all_layer, direct, lf_pf, one_layer, per_layer, pf_lf
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "per_layer",
     "pf_lf",
     "staged_lf_pf",
+    "state_lf_pf",
+    "state_pf_lf",
     "unified_load",
     "unified_write_back",
 ]

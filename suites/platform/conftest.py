@@ -1,22 +1,27 @@
 import pytest
 
-from harness.checks.moe_import_targets import REPORT, import_targets
+from harness.checks.moe_import_targets import TOGETHER, Imports, import_targets, together
 from harness.checks.params import cell_of
+
+
+def targets_of(cell):
+    return import_targets(cell.platform, cell.sut.root)
 
 
 def pytest_generate_tests(metafunc):
     if "target" in metafunc.fixturenames:
-        cell = cell_of(metafunc.config)
-        targets = import_targets(cell.platform, cell.sut.root)
-        metafunc.parametrize("target", targets, ids=lambda target: target.id)
+        metafunc.parametrize("target", targets_of(cell_of(metafunc.config)), ids=lambda target: target.id)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session):
-    """Start the imports of the chosen cases now, so that they run beside the other suites."""
-    if session.config.option.collectonly:
-        return
-    for item in session.items:
-        target = getattr(item, "callspec", None) and item.callspec.params.get("target")
-        if target is not None:
-            cell_of(session.config).prefetch_fresh(REPORT, *target.arguments)
+    """Start the imports now, where one of their cases was chosen, so that they run beside the other suites."""
+    chosen = any("target" in getattr(item, "fixturenames", ()) for item in session.items)
+    if chosen and not session.config.option.collectonly:
+        cell = cell_of(session.config)
+        cell.prefetch_fresh(TOGETHER, together(targets_of(cell)))
+
+
+@pytest.fixture(scope="session")
+def imports(cell):
+    return Imports(cell, targets_of(cell))

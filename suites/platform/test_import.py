@@ -1,6 +1,6 @@
-from harness.checks.moe_import_targets import REPORT, check_import
+from harness.checks.moe_import_targets import check_import
 
 
-def test_import(target, cell, meter):
+def test_import(target, imports, meter):
     """The module and everything that it imports, also lazily, loads in a fresh process and binds its names."""
-    check_import(target, cell.fresh(REPORT, *target.arguments), meter)
+    check_import(target, imports.bound(target), meter)

@@ -160,8 +160,7 @@ class _Pair:
             found = f"device_{name} has strides {device.stride()} for shape {tuple(device.shape)}"
             remedy = "the kernel steps from layer to layer by pages * page bytes"
             refuse(BadCall, call.name, found, "a contiguous buffer", remedy)
-        inside = torch.empty(host.shape[1:], device="meta").stride()
-        if host.stride()[1:] != inside:
+        if not host[0].is_contiguous():
             found = f"host_{name} has strides {host.stride()} for shape {tuple(host.shape)}"
             remedy = "the kernel writes the layers of a page one after the other"
             refuse(BadCall, call.name, found, "pages that are contiguous over their layers", remedy)
@@ -174,26 +173,29 @@ class _Pair:
         if name == "v" and self.heads_and_item() != like.heads_and_item():
             found = f"V has (heads, item bytes) {self.heads_and_item()}, K has {like.heads_and_item()}"
             refuse(BadCall, call.name, found, "the same", "the kernel computes V's row with K's")
+        self._check_pages(device_pages, host_pages)
+        width = self.device[0, 0].numel() * self.device.element_size()
+        on_device = Addressing.strided(device_pages, width, "page")
+        in_host = Addressing.strided(host_pages, self.host.stride(0) * self.host.element_size(), "page")
+        there, here = region_of(self.device, f"device_{name}", "device"), region_of(self.host, f"host_{name}", "host")
+        copies = []
+        for layer in range(self.device.shape[0]):
+            shift = layer * self.device.shape[1] * width
+            device = Rows(f"device_{name} layer {layer}", there, there.start + shift, on_device)
+            host = Rows(f"host_{name} layer {layer}", here, here.start + layer * width, in_host)
+            both = (device, host) if direction is TransferDirection.D2H else (host, device)
+            copies.append(Copy(*both, width))
+        return copies
+
+    def _check_pages(self, device_pages: Slots, host_pages: Slots) -> None:
         for what, pages, limit in (
-            (f"device_{name}", device_pages, self.device.shape[1]),
-            (f"host_{name}", host_pages, self.host.shape[0]),
+            (f"device_{self._name}", device_pages, self.device.shape[1]),
+            (f"host_{self._name}", host_pages, self.host.shape[0]),
         ):
             if pages.size and int(pages.max()) >= limit:
-                found = f"{what}: page {int(pages.max())} of {limit}"
-                refuse(OutOfRegion, call.name, found, f"pages 0..{limit}", "check the token indices and the page size")
-        return [self._layer(layer, device_pages, host_pages, direction) for layer in range(self.device.shape[0])]
+                found, remedy = f"{what}: page {int(pages.max())} of {limit}", "check the indices and the page size"
+                refuse(OutOfRegion, self._call.name, found, f"pages 0..{limit}", remedy)
 
     def heads_and_item(self) -> tuple[int, int]:
         """Head count and bytes of one element."""
         return int(self.device.shape[3]), self.device.element_size()
-
-    def _layer(self, layer: int, device_pages: Slots, host_pages: Slots, direction: TransferDirection) -> Copy:
-        width = self.device[0, 0].numel() * self.device.element_size()
-        on_device = Addressing.strided(device_pages, width, "page")
-        in_host = Addressing.strided(host_pages, self.host.stride(0) * self.host.element_size(), "page")
-        device_region = region_of(self.device, f"device_{self._name}", "device")
-        host_region = region_of(self.host, f"host_{self._name}", "host")
-        shift = layer * self.device.shape[1] * width
-        device = Rows(f"device_{self._name} layer {layer}", device_region, device_region.start + shift, on_device)
-        host = Rows(f"host_{self._name} layer {layer}", host_region, host_region.start + layer * width, in_host)
-        return Copy(device, host, width) if direction is TransferDirection.D2H else Copy(host, device, width)

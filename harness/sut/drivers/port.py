@@ -67,6 +67,9 @@ class PoolPair(Protocol):
     def load(self, host_indices: torch.Tensor, device_indices: torch.Tensor, layer: int) -> None:
         """Host to device for one layer (a draft where layer >= geometry.layers)."""
 
+    def call_sites(self) -> Sequence[str]:
+        """Lines of the SUT that called a transfer kernel since the pair was built: `sglang/…/file.py:line`."""
+
     def alloc(self, need: int) -> torch.Tensor | None:
         """Allocate host slots; None when the pool is exhausted."""
 

@@ -91,6 +91,10 @@ class ReferencePair:
         draft = layer >= self.geometry.layers
         self._host.load_to_device_per_layer(host_indices, device_indices, layer, self.io_backend, is_draft=draft)
 
+    def call_sites(self) -> Sequence[str]:
+        """No lines: the reference moves its rows itself."""
+        return ()
+
     def alloc(self, need: int) -> torch.Tensor | None:
         """Allocate host slots; None when the pool is exhausted."""
         return self._host.alloc(need)

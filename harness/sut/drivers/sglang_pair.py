@@ -35,6 +35,7 @@ class SGLangPair:
         self._buffers = self._host_buffers()
         if self._emulation is not None:
             self._register()
+            self._emulation.reset_calls()
 
     def _device_planes(self, platform: str) -> Iterator[DevicePlane]:
         geometry = self.geometry
@@ -118,6 +119,10 @@ class SGLangPair:
 
     def _place(self, host: torch.Tensor, device: torch.Tensor, *, staged: bool = False) -> placement.Pair:
         return placement.place(self.io_backend, self.layout, host, device, on=self._device, staged=staged)
+
+    def call_sites(self) -> Sequence[str]:
+        """Lines of the SUT that called a transfer kernel since the pair was built; none in native mode."""
+        return self._emulation.call_sites() if self._emulation is not None else ()
 
     def alloc(self, need: int) -> torch.Tensor | None:
         """Allocate host slots; None when the pool is exhausted."""

@@ -69,7 +69,7 @@ def test_empty_selection_is_4(events):
     assert list_cases().exit_code == 4
 
 
-def test_suite_that_cannot_be_collected_is_3_and_named(events, case):
+def test_suite_that_cannot_be_collected_is_3_and_named(events):
     events.append({"event": "outcome", "id": "collect[kv/test_load.py]", "outcome": "error"})
     result = list_cases()
     assert result.exit_code == 3

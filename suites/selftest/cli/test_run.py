@@ -89,6 +89,11 @@ def test_exit_code_is_the_same_everywhere(tmp_path, outcomes, code):
     assert read_bundle(tmp_path / "bundle").manifest.exit_code == code
 
 
+@pytest.mark.parametrize("outcomes", [[], ["unsupported", "unsupported"]])
+def test_measured_nothing_is_said(outcomes):
+    assert f"measured nothing: {len(outcomes)} cases" in run("--sut", "a", "--platform", "cuda").stderr
+
+
 def test_json_has_the_contract_and_nothing_beside_it():
     result = run("--sut", "a", "--platform", "ascend", "--json", "-")
     answer = json.loads(result.stdout)

@@ -36,11 +36,23 @@ def test_same_failure_is_one_group(cell, case):
     assert (entry.cases, len(entry.ids), len(entry.cells)) == (6, 3, 2)
 
 
+def test_what_one_expectation_covers_is_one_group(cell, case):
+    cases = [case("fail", f"kv/backup[{n}]", message=text, expectation="E1") for n, text in enumerate(("boom", "bang"))]
+    assert [entry.cases for entry in group([cell(cases=cases)])] == [2]
+
+
 @pytest.mark.parametrize("other", [{"message": "bang"}, {"location": "sglang/a.py:2"}, {"expectation": "E1"}])
 def test_another_failure_is_another_group(cell, case, other):
     cases = [case("fail", message="boom", location="sglang/a.py:1")]
     cases.append(case("fail", **{"message": "boom", "location": "sglang/a.py:1", **other}))
     assert len(group([cell(cases=cases)])) == 2
+
+
+def test_messages_that_differ_in_numbers_are_one_group_and_say_so(cell, case):
+    cases = [case("fail", f"kv/backup[{n}]", message=f"slot {n}: 0.{n}e-0{n} of fp32") for n in range(3)]
+    (entry,) = group([cell(cases=cases)])
+    assert (entry.cases, entry.message) == (3, "slot 0: 0.0e-00 of fp32")
+    assert "the first of 3 messages" in rendered([cell(cases=cases)], {})
 
 
 def test_passes_and_unsupported_are_only_counted(cell):

@@ -147,7 +147,7 @@ def test_direct_duplicated_destination(direct):
 # ---- page-first
 
 
-def test_lf_pf_moves_whole_pages(arena, aot, pages, pools):
+def test_lf_pf_moves_whole_pages(aot, pages, pools):
     device, host = pools
     expected = host.clone()
     for layer in range(LAYERS):
@@ -158,7 +158,7 @@ def test_lf_pf_moves_whole_pages(arena, aot, pages, pools):
 
 
 @pytest.mark.parametrize("layer", range(LAYERS))
-def test_pf_lf_moves_whole_pages(arena, aot, pages, pools, layer):
+def test_pf_lf_moves_whole_pages(aot, pages, pools, layer):
     device, host = pools
     expected = device[layer].clone()
     for one, other in zip(*(side.tolist() for side in pages), strict=True):
@@ -189,7 +189,7 @@ def test_pf_lf_of_k_and_v(arena, aot, pages):
     assert torch.equal(torch.stack([k, v]), torch.stack(expected))
 
 
-def test_a_device_page_may_start_anywhere(arena, cuda, pools):
+def test_a_device_page_may_start_anywhere(cuda, pools):
     device, host = pools
     cuda["transfer_kv_all_layer_direct_lf_pf"](device, [host], torch.arange(3, 7), torch.arange(4, 8), PAGE)
     assert torch.equal(host[1, 2], device[2][3:7])
@@ -254,7 +254,7 @@ def test_page_size_of_another_pool(backup):
         backup(page_size=2)
 
 
-def test_more_layers_than_the_host_has(arena, backup):
+def test_more_layers_than_the_host_has(backup):
     with pytest.raises(BadCall, match=r"layers 0\.\.4 of a buffer with 3 layers"):
         backup(src_ptrs=[*backup.device, backup.device[0].clone()])
 

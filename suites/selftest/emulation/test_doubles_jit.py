@@ -63,7 +63,7 @@ def test_package_that_tiles_an_element(platform, row, unroll, package):
 
 
 def test_element_that_does_not_tile_does_not_compile(arena):
-    with pytest.raises(CompileError, match="jit.one_layer_mla<576, 2, 2, 1024> on cuda: static assertion failed"):
+    with pytest.raises(CompileError, match=r"jit.one_layer_mla<576, 2, 2, 1024> on cuda: static assertion failed"):
         compile_module(arena, "HiCacheKernel<576, 2, 2, 1024>", "one_mla")
 
 
@@ -293,7 +293,7 @@ def test_register_kernel_cannot_launch_without_indices(arena):
 def test_tma_row_sizes(arena, row, error):
     loaded = compile_module(arena, KINDS["tma"][0], "one_mla")
     caches = arena.buffer(8, row), arena.buffer(8, row)
-    with pytest.raises(error, match="the row size is 24|rows of 32784 bytes"):
+    with pytest.raises(error, match=r"the row size is 24|rows of 32784 bytes"):
         loaded.launch_one_mla(caches[0], torch.arange(4), caches[1], torch.arange(4))
 
 
@@ -345,7 +345,7 @@ def test_table_known_to_be_on_the_host_is_refused(arena, every, table):
 
 
 def test_stride_that_reaches_behind_the_layer(every):
-    with pytest.raises(OutOfRegion, match="source layer 0, slot 2: .* lie outside region 'device layer 0'"):
+    with pytest.raises(OutOfRegion, match=r"source layer 0, slot 2: .* lie outside region 'device layer 0'"):
         every(src_stride=ROW * 20)
 
 

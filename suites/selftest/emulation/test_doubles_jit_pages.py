@@ -165,7 +165,7 @@ def test_staged_source_page_out_of_range(back):
 
 
 def test_staged_destination_page_out_of_range(back):
-    with pytest.raises(OutOfRegion, match="cache_dst layer 0, slot 32: .* 'host pool'"):
+    with pytest.raises(OutOfRegion, match=r"cache_dst layer 0, slot 32: .* 'host pool'"):
         back(dst_indices=torch.tensor([0, 1, 2, 3, 29, 30, 31, 32]))
 
 

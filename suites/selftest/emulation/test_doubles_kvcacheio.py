@@ -383,7 +383,7 @@ def test_index_that_lands_in_the_next_layer_is_refused(arena, every, table):
     buffer = torch.zeros(LAYERS, SLOTS, 16, dtype=torch.uint8)
     for layer in range(LAYERS):
         arena.memory.register(buffer[layer], label=f"device latent layer {layer}", kind="device")
-    with pytest.raises(OutOfRegion, match="source layer 0, slot 50: .* outside region 'device latent layer 0'"):
+    with pytest.raises(OutOfRegion, match=r"source layer 0, slot 50: .* outside region 'device latent layer 0'"):
         every(src_layers=table(list(buffer)), src_indices=torch.tensor([0, 1, 2, SLOTS]))
 
 

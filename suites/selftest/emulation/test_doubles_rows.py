@@ -94,3 +94,9 @@ def test_three_layers_of_eighty_rows_take_a_fraction_of_a_millisecond(arena):
         move("t", copies)
         taken.append(time.perf_counter() - start)
     assert min(taken) < 0.0005
+
+
+def test_row_before_its_region_is_refused(arena):
+    source, destination = arena.buffer(100), arena.buffer(100)
+    with pytest.raises(OutOfRegion, match=r"source, slot -1: bytes -7\.\.0 lie outside"):
+        move("t", [Copy(rows(arena, source, [0, -1], 7), rows(arena, destination, [0, 1], 7), 7)])

@@ -39,9 +39,18 @@ MODULES = {
     "sglang/no_symbol.py": "from sgl_kernel.kvcacheio import transfer_kv_by_magic\n",
     "sglang/ours.py": "import pytest\n",
     "sglang/rays.py": "import ray\n",
-    "sglang/tokenizer.py": "import transformers.models.llama\nfrom transformers import Auto\ndef load(): return Auto.load()\n",
+    "sglang/tokenizer.py": """
+        import transformers.models.llama
+        from transformers import Auto
+        def load(): return Auto.load()
+    """,
     "sglang/lazy.py": "def go():\n    from sglang import late\n    return late.Late.__mro__\n",
-    "sglang/late.py": "import transformers\n@transformers.register('x')\ndef f(): pass\nclass Late(transformers.Base): pass\n",
+    "sglang/late.py": """
+        import transformers
+        @transformers.register('x')
+        def function(): pass
+        class Late(transformers.Base): pass
+    """,
     "sglang/asks.py": """
         from importlib.metadata import PackageNotFoundError, version
         from importlib.util import find_spec
@@ -67,10 +76,10 @@ import importlib, json, os, sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 HIDDEN, platform, root = {hidden!r}, {platform!r}, Path({root!r})
-class Hiding:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        return None if name.partition('.')[0] in HIDDEN else PathFinder.find_spec(name, path, target)
+class Hiding(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition('.')[0] in HIDDEN else super().find_spec(name, path, target)
 sys.meta_path[:] = [Hiding if finder is PathFinder else finder for finder in sys.meta_path]
 import torch
 from harness import emulation
@@ -244,6 +253,11 @@ def test_probes_of_the_sut_are_about_the_platform(answers, platform, present):
     assert said["has transformers.x"].startswith("EmulationGap: the SUT asked whether transformers.x exists")
 
 
+def test_a_vendor_package_is_there_whatever_the_sut_lists(answers):
+    assert answers("rocm")["version of sglang-kernel"] == "0.4.6.post1"
+    assert answers("ascend")["version of sglang-kernel"] is None
+
+
 def test_versions_are_about_the_platform(answers):
     said = answers("cuda")
     assert said["version of sglang"] == "0.5.19"
@@ -262,7 +276,9 @@ def test_jit_kernels_come_from_the_doubles(answers, platform):
 def test_triton_kernels_import_without_triton(answers, platform, backend):
     assert answers(platform)["sglang.kernels"] == "imports"
     assert answers(platform)["backend"] == backend
-    assert answers(platform)["launch"].startswith("EmulationGap: kernel (decorated with triton.jit)")
+    assert answers(platform)["launch"].startswith(
+        "EmulationGap: kernel (decorated with triton.autotune()) was subscripted"
+    )
 
 
 def test_a_platform_without_a_driver_has_none(answers):

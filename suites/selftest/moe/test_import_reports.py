@@ -2,9 +2,12 @@
 
 import pytest
 
+from harness.cells.fresh import FreshError
 from harness.checks.meter import Meter
-from harness.checks.moe_import_targets import check_import, import_targets
-from harness.checks.moe_imports import diagnose, in_package, missing_symbol, report_import
+from harness.checks.moe_import_targets import ALONE, TOGETHER, Imports, check_import, import_targets
+from harness.checks.moe_imports import diagnose, import_all, import_names, in_package, missing_symbol
+from harness.verdicts.causes import Cause
+from harness.verdicts.outcomes import Outcome
 
 
 def failing(code, name="sglang.srt.pack", file="/trees/s19/sglang/srt/pack.py"):
@@ -42,23 +45,47 @@ def test_path_is_cut_at_the_package():
     assert in_package("/home/me/sglang/python/sglang/srt/a.py") == "sglang/srt/a.py"
 
 
-def test_report_names_what_is_bound():
-    assert report_import("json", ["loads", "no_such_name"]) == {"bound": ["loads"], "error": "", "location": ""}
+def test_only_bound_names_are_reported():
+    assert import_names("json", ["loads", "no_such_name"]) == ["loads"]
 
 
-def test_report_keeps_the_error():
-    assert report_import("no_such_module", [])["error"].startswith("ModuleNotFoundError: No module named")
+def test_error_carries_its_diagnosis():
+    with pytest.raises(ModuleNotFoundError) as caught:
+        import_names("no_such_module", [])
+    assert caught.value.__notes__ == ["a module outside the SUT needs no_such_module; chain: no_such_module"]
+
+
+def test_together_marks_what_fails():
+    assert import_all([("json", ["loads"], ""), ("no_such_module", [], "")]) == [["loads"], None]
+
+
+class Here:
+    """A cell whose fresh processes are this one, and die when they are to do several imports at a time."""
+
+    def __init__(self, *, dies):
+        self.dies = dies
+        self.asked = []
+
+    def fresh(self, function, *args):
+        self.asked.append(function)
+        if function == TOGETHER and self.dies:
+            raise FreshError(Cause(Outcome.CRASH, "it died", ""))
+        return (import_all if function == TOGETHER else import_names)(*args)
 
 
 @pytest.mark.parametrize("platform", ["cuda", "ascend"])
-@pytest.mark.parametrize("number", range(3))
-def test_reference_targets_import(platform, number):
-    target, meter = import_targets(platform, None)[number], Meter()
-    check_import(target, report_import(*target.arguments), meter)
+@pytest.mark.parametrize("dies", [False, True])
+def test_reference_targets_import(platform, dies):
+    targets = import_targets(platform, None)
+    cell, meter = Here(dies=dies), Meter()
+    imports = Imports(cell, targets)
+    for target in targets:
+        check_import(target, imports.bound(target), meter)
+    assert cell.asked == [TOGETHER, *([ALONE] * 3 if dies else [])]
     assert meter.bytes > 0
 
 
 def test_unbound_class_fails_the_target():
     target = import_targets("cuda", None)[0]
-    with pytest.raises(AssertionError, match=r"binds \[\]; expected \['MLATokenToKVPoolHost'\]"):
-        check_import(target, {"bound": [], "error": "", "location": ""}, Meter())
+    with pytest.raises(AssertionError, match=r"binds \[\]; expected \['MLATokenToKVPool'\]"):
+        check_import(target, [], Meter())
