@@ -10,7 +10,7 @@ nox.options.error_on_external_run = True
 RELEASES = [f"sglang==0.5.{patch}" for patch in range(16, 24)]
 OLD, NEW = "sglang==0.5.17", "sglang==0.5.23"
 PLATFORMS = ["cuda", "rocm", "ascend", "xpu", "cpu"]
-LINTERS = ("ruff>=0.6", "mypy>=1.11")
+LINTERS = ("ruff>=0.6", "mypy>=1.11", "types-psutil")
 
 
 def install(session, *extra):

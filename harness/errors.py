@@ -1,6 +1,6 @@
 """Every error that poolparity itself raises, by what it means for a run.
 
-Command-line errors carry an exit code (DESIGN.md, "The command line"). Errors that a case may raise say which
+Command-line errors carry an exit code (docs/contract.md, "The command line"). Errors that a case may raise say which
 outcome the case gets: `CannotAsk` is `error`, `Unsupported` is `unsupported`, `KernelRefused` is the SUT's `fail`.
 """
 
@@ -45,7 +45,7 @@ class Unsupported(Exception):  # noqa: N818 - an outcome, not an error
     """The combination must not work, and it was refused clearly: the case's outcome is `unsupported`."""
 
 
-class KernelRefused(RuntimeError):  # noqa: N818 - DESIGN.md speaks of refusals
+class KernelRefused(RuntimeError):  # noqa: N818 - docs/contract.md speaks of refusals
     """A kernel double refused a call, as the real kernel would (or should, where it would corrupt memory)."""
 
 

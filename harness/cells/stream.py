@@ -72,7 +72,6 @@ class Stream:
         self.writer.write({"event": "outcome", **msgspec.to_builtins(result_of(item))})
         return answer
 
-
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self) -> Generator[None]:
         """Keep pytest from stopping; see `no_interrupt`."""

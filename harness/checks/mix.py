@@ -31,8 +31,8 @@ def unmix64(z: U64) -> U64:
     z = z * np.uint64(_INV_B64)
     z = z ^ (z >> np.uint64(27)) ^ (z >> np.uint64(54))
     z = z * np.uint64(_INV_A64)
-    z = z ^ (z >> np.uint64(30)) ^ (z >> np.uint64(60))
-    return z
+    undone: U64 = z ^ (z >> np.uint64(30)) ^ (z >> np.uint64(60))
+    return undone
 
 
 def mix32(z: U32) -> U32:

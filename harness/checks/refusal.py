@@ -35,7 +35,7 @@ def judge(what: str, error: Exception | None, names: tuple[str, ...]) -> str:
     if isinstance(error, Unsupported):
         raise error
     if not isinstance(error, DELIBERATE) or not any(name in str(error) for name in names):
-        error.add_note(f"{what}: an accident, no refusal; expected a ValueError that names the layout or the io backend")
+        error.add_note(f"{what}: an accident, no refusal; expected a ValueError that names layout or io backend")
         raise error
     return str(error)
 

@@ -68,7 +68,7 @@ def verified(tree: Path) -> Marker | None:
         return None
     for entry in marker.files:
         try:
-            found = os.stat(f"{tree}/{entry.path}")
+            found = os.stat(f"{tree}/{entry.path}")  # noqa: PTH116 - thousands of files, each time
         except OSError:
             return None
         if (found.st_size, found.st_mtime_ns) != (entry.size, entry.mtime_ns):
@@ -117,7 +117,10 @@ def _lock(cache: Path, name: str) -> Iterator[None]:
         with filelock.FileLock(cache / "locks" / f"{name}.lock", timeout=_LOCK_TIMEOUT_S):
             yield
     except filelock.Timeout as reason:
-        msg = f"another process has been unpacking {name} into {cache} for {_LOCK_TIMEOUT_S} s; expected it to end; end it and try again"
+        msg = (
+            f"another process has been unpacking {name} into {cache} for {_LOCK_TIMEOUT_S} s; "
+            "expected it to end; end it and try again"
+        )
         raise InfrastructureError(msg) from reason
 
 
@@ -127,7 +130,7 @@ def _writing(cache: Path) -> Iterator[None]:
         yield
     except OSError as reason:
         msg = (
-            f"cannot write the cache {cache}: {reason.strerror or reason}; expected a writable folder with some 100 MB free; "
-            "make room, or set POOLPARITY_CACHE to another folder"
+            f"cannot write the cache {cache}: {reason.strerror or reason}; "
+            "expected a writable folder with some 100 MB free; make room, or set POOLPARITY_CACHE to another folder"
         )
         raise InfrastructureError(msg) from reason

@@ -66,7 +66,9 @@ def resolve_ref(name: str, path: str, ref: str, cache: Path) -> SutTree:
         _extract(folder, commit, target)
         root = find_root(target)
         if root is None:
-            msg = f"{name!r}: commit {commit[:12]} holds no SGLang; expected python/sglang or sglang/ in it; choose another ref"
+            msg = (
+                f"{name!r}: commit {commit[:12]} holds no SGLang; expected python/sglang or sglang/; choose another ref"
+            )
             raise UsageError(msg)
         return f"git {commit}", _version(root)
 
@@ -83,7 +85,8 @@ def _extract(folder: Path, commit: str, target: Path) -> None:
     command = ["git", "-C", str(base), "archive", "--format=tar", commit, inside]
     ran = subprocess.run(command, capture_output=True, check=False)
     if ran.returncode:
-        msg = f"git archive {commit[:12]} in {folder} failed: {ran.stderr.decode(errors='replace').strip()}; expected a readable repository; run git fsck there"
+        why = ran.stderr.decode(errors="replace").strip()
+        msg = f"git archive {commit[:12]} in {folder}: {why}; expected a readable repository; run git fsck there"
         raise InfrastructureError(msg)
     with tarfile.open(fileobj=io.BytesIO(ran.stdout)) as archive:
         archive.extractall(target, filter="data")

@@ -1,7 +1,9 @@
-"""Release wheels, fetched by pip: it brings the user's own index, proxy and certificates. Dependencies are never fetched."""
+"""Release wheels, without dependencies, fetched by pip: it brings the user's own index, proxy and certificates."""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import subprocess
 import sys
@@ -79,7 +81,7 @@ def fetch(requirement: str, folder: Path, cache: Path) -> Path:
             return next(folder.glob("*.whl"))
         complaints.append(ran.stderr)
         if "No space left" in ran.stderr:
-            raise OSError(28, "No space left on device")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if not _is_about_tags(ran.stderr):
             break
     raise _refused(requirement, complaints, cache)

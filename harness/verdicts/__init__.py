@@ -1,0 +1,1 @@
+"""What a run says: outcomes, expectations, exit codes, and the comparison of two runs."""

@@ -1,4 +1,4 @@
-"""The exit code of a run, from its cells (DESIGN.md, "The command line").
+"""The exit code of a run, from its cells (docs/contract.md, "The command line").
 
 The rules, first match wins. An *unexpected* outcome is one without the id of an expectation.
 

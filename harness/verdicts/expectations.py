@@ -1,16 +1,4 @@
-"""Expected failures: what no release has fixed yet, with its upstream reference, a reason and an expiry date.
-
-    [[expectation]]
-    id = "ascend-gpu-backends"
-    case = ["kv/refusal[ascend-*]"]       # patterns over case ids; [ and ] stand for themselves
-    sut = ">=0.5.16"                      # a version specifier; omitted: any, also a checkout of unknown version
-    platform = ["ascend"]                 # omitted: any
-    mode = "emulated"                     # omitted: any
-    message = "NameError"                 # a regular expression that the failure's message must match
-    reference = "sgl-project/sglang#12214"
-    reason = "…"
-    expires = 2027-03-01
-"""
+"""Expected failures: what no release has fixed yet, as docs/expectations.md describes their files."""
 
 from __future__ import annotations
 
@@ -72,7 +60,7 @@ def _in(version: str, specifier: str) -> bool:
 
 
 def load(folder: Path) -> list[Expectation]:
-    """Read every `*.toml` of a folder, sorted by name; UsageError names the file, the entry and the key that is wrong."""
+    """Read every `*.toml` of a folder, sorted by name; UsageError names the file, the entry and the key."""
     found = [entry for path in sorted(folder.glob("*.toml")) for entry in _read(path)]
     ids = [entry.id for entry in found]
     for twice in {i for i in ids if ids.count(i) > 1}:
@@ -88,7 +76,7 @@ def _read(path: Path) -> Iterator[Expectation]:
         msg = f"{path}: {reason}; expected TOML with [[expectation]] tables"
         raise UsageError(msg) from reason
     if unknown := set(content) - {"expectation"}:
-        msg = f"{path}: unknown key {sorted(unknown)[0]!r}; expected only [[expectation]] tables"
+        msg = f"{path}: unknown key {min(unknown)!r}; expected only [[expectation]] tables"
         raise UsageError(msg)
     for number, table in enumerate(content.get("expectation", []), start=1):
         yield _convert(path, number, table)

@@ -16,7 +16,7 @@ from harness.verdicts.outcomes import CaseResult, Outcome
 
 
 class Verdict(StrEnum):
-    """What a comparison of two runs says of a case or of the change (DESIGN.md, "Words")."""
+    """What a comparison of two runs says of a case or of the change (docs/contract.md, "Words")."""
 
     REGRESSION = "regression"
     FIXED = "fixed"

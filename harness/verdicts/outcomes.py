@@ -8,7 +8,7 @@ import msgspec
 
 
 class Outcome(StrEnum):
-    """What came of one case (DESIGN.md, "Words")."""
+    """What came of one case (docs/contract.md, "Words")."""
 
     PASS = "pass"  # noqa: S105 - an outcome, not a password
     FAIL = "fail"

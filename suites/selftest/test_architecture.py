@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+ABOVE = ("harness.verdicts", "harness.reports", "harness.cells", "harness.bundles", "harness.commands")
 FORBIDDEN = {
     "reference": ("harness", "sglang", "pytest", "suites"),
-    "harness/emulation": ("harness.verdicts", "harness.reports", "harness.cells", "harness.bundles", "harness.commands"),
-    "harness/sut": ("harness.verdicts", "harness.reports", "harness.cells", "harness.bundles", "harness.commands"),
+    "harness/emulation": ABOVE,
+    "harness/sut": ABOVE,
     "harness/platforms": ("harness.emulation", "harness.sut", "harness.verdicts", "harness.reports", "harness.cells"),
     "harness/verdicts": ("harness.reports", "harness.commands", "harness.emulation"),
     "harness/checks": ("harness.reports", "harness.commands", "harness.bundles"),

@@ -9,11 +9,14 @@ the operands are not laid out as it assumes; the double refuses those.
 from __future__ import annotations
 
 import enum
+import inspect
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
 import torch
 
+from harness.emulation.doubles.ascend_state import all_layer_d2h, per_layer_h2d
 from harness.emulation.doubles.calls import CallLog
 from harness.emulation.doubles.operands import Call, refuse
 from harness.emulation.doubles.rows import Addressing, Copy, Rows, Slots, move
@@ -53,26 +56,37 @@ BUILDS: Final[dict[str, dict[str, Any]]] = {
 }
 """Build generation -> its optional parameters in order (FACTS.md section 4.3; the order decides positional calls)."""
 
+_STATE: Final = {
+    "transfer_state_per_layer_direct_pf_lf": ("src dst src_indices dst_indices layer_id", per_layer_h2d),
+    "transfer_state_all_layer_direct_lf_pf": (
+        "device_states host_states device_indices host_indices",
+        all_layer_d2h,
+    ),
+}
+"""Mamba state transfers: public name -> (required parameters, body)."""
+
 
 def ascend_kvcacheio_module(memory: AddressSpace, calls: CallLog, build: str) -> ModuleType:
     """Return the module of one vendor build generation, `K0` to `K3`; raises UsageError for another.
 
-    It has `TransferDirection`, `TransferFlag` and `transfer_kv_dim_exchange`.
+    It has `TransferDirection`, `TransferFlag`, `transfer_kv_dim_exchange` and the two Mamba state transfers.
     """
     if build not in BUILDS:
         msg = f"{MODULE}: build {build!r} is not known; expected one of {', '.join(BUILDS)}"
         raise UsageError(msg)
-    name = "transfer_kv_dim_exchange"
-
-    def body(arguments: Arguments) -> None:
-        calls.append(f"ascend.{name}")
-        _exchange(Call(f"ascend.{name}", memory), arguments)
-
     module = ModuleType(MODULE, f"poolparity's double of {MODULE}, build {build}")
-    exchange = vendor_function(MODULE, name, parameters(_OPERANDS, **BUILDS[build]), body)
-    vars(module).update(
-        {"TransferDirection": TransferDirection, "TransferFlag": TransferFlag, "transfer_kv_dim_exchange": exchange}
-    )
+    vars(module).update({"TransferDirection": TransferDirection, "TransferFlag": TransferFlag})
+
+    def add(name: str, params: list[inspect.Parameter], body: Callable[[Call, Arguments], None]) -> None:
+        def run(arguments: Arguments) -> None:
+            calls.append(f"ascend.{name}")
+            body(Call(f"ascend.{name}", memory), arguments)
+
+        setattr(module, name, vendor_function(MODULE, name, params, run))
+
+    add("transfer_kv_dim_exchange", parameters(_OPERANDS, **BUILDS[build]), _exchange)
+    for name, (required, body) in _STATE.items():
+        add(name, parameters(required, flags=TransferFlag.FAST2D), body)
     return module
 
 

@@ -1,4 +1,4 @@
-"""The device pools of a SUT as planes of rows: one tensor a layer (latent), or Ascend's contiguous k, v, index_k, scale."""
+"""The device pools of a SUT as planes of rows: one tensor a layer (latent), or Ascend's k, v, index_k and scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DevicePlane(NamedTuple):
 
 
 def rows_of(tensor: torch.Tensor) -> torch.Tensor:
-    """View a contiguous device tensor of rows as uint8 (slots, row_bytes) in CPU memory (emulated), or on its device."""
+    """View a contiguous device tensor of rows as uint8 (slots, row_bytes): CPU memory when emulated, else on its device."""
     flat = raw(tensor) if _aliased(tensor) else tensor
     return flat.reshape(-1, flat.shape[-1]).view(torch.uint8)
 

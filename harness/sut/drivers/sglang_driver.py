@@ -78,7 +78,7 @@ class SGLangDriver:
         arguments: dict[str, Any] = {"index_head_dim": geometry.index_head_dim}
         if geometry.indexer_layers is not None:
             if "indexer_layer_ids" not in self._known:
-                msg = "this release keeps an indexer on every layer or on none: its pool has no parameter indexer_layer_ids"
+                msg = "this release has an indexer on every layer or on none: no parameter indexer_layer_ids"
                 raise Unsupported(msg)
             arguments["indexer_layer_ids"] = geometry.indexer_layers
         return arguments

@@ -44,7 +44,7 @@ class _Psutil(ModuleType):
 @contextlib.contextmanager
 def host_memory_budget() -> Iterator[None]:
     """Make the budget check of host pools independent of this machine's free memory (0.5.21 and later have a scope)."""
-    base = importlib.import_module("sglang.srt.mem_cache.pool_host.base")
+    base: Any = importlib.import_module("sglang.srt.mem_cache.pool_host.base")
     if hasattr(base, "host_memory_budget_scope"):
         with base.host_memory_budget_scope(_FREE_BYTES):
             yield

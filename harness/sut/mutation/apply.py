@@ -33,7 +33,7 @@ def copy_tree(root: Path, target: Path) -> Path:
 
 
 def write_mutant(root: Path, target: Path, mutant: Mutant) -> Path:
-    """Write the mutant of the tree at `root` into the new folder `target`, or raise NotApplicableError and leave nothing."""
+    """Write the mutant of the tree at `root` into the new folder `target`; NotApplicableError leaves nothing behind."""
     path = root / mutant.file
     source = path.read_text() if path.is_file() else None
     changed = mutate_source(source, mutant) if source is not None else None

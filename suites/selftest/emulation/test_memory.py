@@ -56,6 +56,14 @@ def test_long_region_is_found_behind_many_short_ones(memory):
     assert memory.find(buffer[63].data_ptr()) is whole
 
 
+def test_a_smaller_region_registered_later_counts(memory):
+    buffer = torch.zeros(3, 8, dtype=torch.uint8)
+    memory.register(buffer, label="whole", kind="device")
+    assert memory.find(buffer[1].data_ptr()).label == "whole"
+    memory.register(buffer[1], label="layer 1", kind="device")
+    assert memory.find(buffer[1].data_ptr()).label == "layer 1"
+
+
 def test_view_with_gaps_is_refused(memory):
     with pytest.raises(ValueError, match="has gaps"):
         memory.register(torch.zeros(4, 4)[:, :2], label="gaps", kind="host")

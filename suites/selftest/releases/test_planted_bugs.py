@@ -1,4 +1,4 @@
-"""Every bug of fixtures/mutants/planted.toml, planted in a copy of the release, is caught with a message that names it."""
+"""Every bug of fixtures/mutants/planted.toml, planted in a copy of the release, is caught and named."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""One module for each generation of SGLang's MLA host pool constructor, chosen by its signature (FACTS.md section 1.1)."""
+"""One module for each generation of the MLA host pool's constructor, chosen by its signature (FACTS.md section 1.1)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLASS = "MLATokenToKVPoolHost"
 
 def generation_of(host_class: type) -> Generation:
     """Return the generation that knows this host pool class; raises NoDriver with the signature found."""
-    signature = inspect.signature(host_class.__init__)
+    signature = inspect.signature(vars(host_class).get("__init__", host_class))
     for generation in GENERATIONS:
         if generation.knows(signature):
             return generation

@@ -9,8 +9,8 @@ from harness.sut.drivers.generations.signature import COMMON, Generation, common
 from harness.sut.drivers.port import PoolRequest
 
 
-def build_host(host_class: Any, target: Any, drafts: Sequence[Any], request: PoolRequest) -> Any:
-    """Build the host pool; `drafts` is empty, as `packs_drafts` says."""
+def build_host(host_class: Any, target: Any, _drafts: Sequence[Any], request: PoolRequest) -> Any:
+    """Build the host pool; there are no drafts, as `packs_drafts` says."""
     return host_class(device_pool=target, **common_arguments(request))
 
 

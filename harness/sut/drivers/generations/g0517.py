@@ -14,8 +14,8 @@ def dcp_arguments(request: PoolRequest) -> dict[str, Any]:
     return {"dcp_size": request.geometry.dcp_size, "dcp_rank": request.geometry.dcp_rank}
 
 
-def build_host(host_class: Any, target: Any, drafts: Sequence[Any], request: PoolRequest) -> Any:
-    """Build the host pool; `drafts` is empty, as `packs_drafts` says."""
+def build_host(host_class: Any, target: Any, _drafts: Sequence[Any], request: PoolRequest) -> Any:
+    """Build the host pool; there are no drafts, as `packs_drafts` says."""
     return host_class(device_pool=target, **common_arguments(request), **dcp_arguments(request))
 
 
