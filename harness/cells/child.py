@@ -57,7 +57,14 @@ def _arguments(request: CellRequest) -> list[str]:
         "faulthandler",
     )
     plugins = ["-p", "harness.plugin", *(part for name in off for part in ("-p", f"no:{name}"))]
-    quiet = ["--continue-on-collection-errors", "--import-mode=importlib", "--capture=no", "-c", os.devnull]
+    quiet = [
+        "--continue-on-collection-errors",
+        "--import-mode=importlib",
+        "--assert=plain",
+        "--capture=no",
+        "-c",
+        os.devnull,
+    ]
     select = ["-k", request.keyword] if request.keyword else []
     collect = ["--collect-only"] if request.collect_only else []
     # pytest names modules by their path from the root: from `suites` itself, the folder `platform` would become a

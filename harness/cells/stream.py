@@ -85,7 +85,7 @@ class Stream:
             return (yield)
 
 
-class Interrupted(RuntimeError):
+class InterruptedCaseError(RuntimeError):
     """A case raised KeyboardInterrupt."""
 
 
@@ -96,7 +96,7 @@ def no_interrupt() -> Generator[None]:
         yield
     except KeyboardInterrupt as error:
         msg = "the case raised KeyboardInterrupt"
-        raise Interrupted(msg).with_traceback(error.__traceback__) from error
+        raise InterruptedCaseError(msg).with_traceback(error.__traceback__) from error
 
 
 def mend_output(log: Path) -> None:

@@ -63,7 +63,18 @@ class ImportRules:
             return Verdict.VENDOR
         if top not in self._manifest.packages:
             return Verdict.ABSENT
-        return Verdict.REAL if self.find_here(top) is not None else Verdict.STAND_IN
+        if top in sys.modules:
+            return Verdict.REAL
+        return Verdict.REAL if self.find_here(top) is not None and not self._lacks(top) else Verdict.STAND_IN
+
+    def _lacks(self, top: str) -> list[str]:
+        """Return what a package of this machine needs that the platform has and this machine has not.
+
+        Half of an install behaves unlike the whole: transformers without torchvision refuses its image processors.
+        """
+        brought = self._manifest.packages
+        needs = sorted(name for name in brought[top].needs if name in brought)
+        return [name for name in needs if self.verdict(name) is Verdict.STAND_IN]
 
     def check(self, name: str, importer: str) -> None:
         """Raise ModuleNotFoundError where `importer` may not have `name`; note the use of a stand-in."""
@@ -71,7 +82,7 @@ class ImportRules:
         verdict = self.verdict(top)
         if verdict is Verdict.STAND_IN:
             if not is_sut(importer) and not importer.startswith("harness.emulation."):
-                raise _not_found(top, "this machine lacks it; only the SUT gets a stand-in")
+                raise _not_found(top, "this machine lacks it, or what it needs; only the SUT gets a stand-in")
             if is_sut(importer):
                 self._log.record(top, importer)
         elif verdict is Verdict.ABSENT and is_sut(importer):

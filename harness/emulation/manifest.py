@@ -20,11 +20,15 @@ from harness.platforms.base import read_table
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A top-level import name that the platform's install brings. `why` ends at a requirement or the image."""
+    """A top-level import name that the platform's install brings. `why` ends at a requirement or the image.
+
+    `needs`: top-level names of the install without which it cannot be used as on the platform.
+    """
 
     distribution: str
     why: str
     vendor: bool = False
+    needs: frozenset[str] = frozenset()
     submodules: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
     markers: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +77,11 @@ def _import_names(distribution: str, entry: Mapping[str, Any]) -> Iterable[str]:
     return names
 
 
+def _needs(entry: Mapping[str, Any], graph: Mapping[str, Any]) -> frozenset[str]:
+    needed = [*entry.get("requires", ()), *entry.get("companions", ())]
+    return frozenset(name for other in needed for name in _import_names(other, graph.get(other, {})))
+
+
 def close(direct: Mapping[str, str], graph: Mapping[str, Any]) -> dict[str, str]:
     """Return the distributions that `direct` (name -> why) brings with it, each with its reason, by breadth first."""
     reasons = dict(direct)
@@ -102,6 +111,7 @@ def _packages(platform: Platform, facts: SutFacts) -> dict[str, Package]:
                 distribution,
                 why,
                 vendor=bool(entry.get("vendor", False)),
+                needs=_needs(entry, graph),
                 submodules=frozenset(entry.get("submodules", ())),
                 absent=frozenset(entry.get("absent", ())),
                 markers=entry.get("markers", {}),

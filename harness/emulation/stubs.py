@@ -87,6 +87,10 @@ class StubBase(metaclass=_StubMeta):
         """Accept class keywords, which only the real base understands."""
         super().__init_subclass__()
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_arguments: object) -> dict[str, Any]:
+        return _refusing_schema(cls.stand_in_)
+
 
 class Stub:
     """A stand-in for one name of a package; with `wrapped`, for the function that it decorates."""
@@ -148,6 +152,21 @@ class Stub:
         return self is other
 
     __hash__ = object.__hash__
+
+    def __get_pydantic_core_schema__(self, *_arguments: object) -> dict[str, Any]:
+        return _refusing_schema(self)
+
+
+def _refusing_schema(stub: Stub) -> dict[str, Any]:
+    """Return the schema of a model field whose type is a stand-in: the model can be defined, and validates nothing.
+
+    The form is pydantic-core's `no-info` plain validator; pydantic may be here where the field's type is not.
+    """
+
+    def validate(_value: object) -> NoReturn:
+        refuse(stub, "asked to validate a model's field")
+
+    return {"type": "function-plain", "function": {"type": "no-info", "function": validate}}
 
 
 def refuse(stub: Stub, use: str) -> NoReturn:

@@ -45,16 +45,15 @@ def _statement(path: str, line: int) -> ast.Assert | ast.Raise | None:
     return min(around, key=lambda node: (node.end_lineno or 0) - node.lineno, default=None)
 
 
-def _values(test: ast.Assert | ast.Raise, frame: FrameType) -> Iterator[tuple[str, Any]]:
+def _values(statement: ast.Assert | ast.Raise, frame: FrameType) -> Iterator[tuple[str, Any]]:
+    """Yield the names in a statement, as they are written and in their order, with what they stand for."""
+    nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)]
+    called = {id(node.func) for node in ast.walk(statement) if isinstance(node, ast.Call)}
+    inside = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     known: set[str] = set()
-    called = {id(node.func) for node in ast.walk(test) if isinstance(node, ast.Call)}
-    inside = {id(node.value) for node in ast.walk(test) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(test):
-        if not isinstance(node, (ast.Name, ast.Attribute)) or id(node) in called or id(node) in inside:
-            continue
-        name = ast.unparse(node)
-        value = _look_up(node, frame)
-        if value is not _MISSING and name not in known:
+    for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset)):
+        name, value = ast.unparse(node), _look_up(node, frame)
+        if id(node) not in called | inside and value is not _MISSING and name not in known:
             known.add(name)
             yield name, value
 

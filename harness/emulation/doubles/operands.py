@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from harness.emulation.doubles.rows import Slots
-from harness.emulation.memory import AddressSpace, Kind, Region, region_of
+from harness.emulation.memory import AddressSpace, Kind, Region, region_of, spanned_bytes
 from harness.emulation.raw import raw
 from harness.errors import BadCall, KernelRefused, Misaligned, OutOfRegion, WrongDevice, WrongIndexDevice
 
@@ -83,11 +83,12 @@ class Call:
 
     def region(self, tensor: torch.Tensor, operand: str) -> Region:
         """Return the bytes that a tensor operand spans: the accesses of a call must stay inside them."""
-        region = self.memory.find(tensor.data_ptr())
-        if region is None:
+        holder, nbytes = self.memory.find(tensor.data_ptr()), spanned_bytes(tensor)
+        if holder is None or tensor.data_ptr() + nbytes > holder.end:  # a buffer of which only a part is registered
             return region_of(tensor, operand, self.memory.kind_of(tensor))
-        view = region_of(tensor, f"{region.label}, as passed in {operand}", region.kind, layer=region.layer)
-        return view if view.nbytes < region.nbytes else region
+        if (holder.start, holder.nbytes) == (tensor.data_ptr(), nbytes):
+            return holder
+        return region_of(tensor, f"{holder.label}, as passed in {operand}", holder.kind, layer=holder.layer)
 
     def positive(self, **sizes: Any) -> None:
         """Refuse a size that is not a positive integer."""

@@ -308,6 +308,13 @@ def test_view_bounds_hold_inside_a_bigger_region(arena, one):
         one(src=pool[1], src_indices=torch.tensor([0, 1, 2, SLOTS]))
 
 
+def test_buffer_of_which_only_the_first_layer_is_registered(arena, cuda):
+    pool, dst = torch.zeros(2, SLOTS, 16, dtype=torch.uint8), arena.buffer(SLOTS, 16)
+    arena.memory.register(pool[0], label="layer 0", kind="host")
+    cuda["transfer_kv_per_layer_mla"](pool, dst, torch.tensor([SLOTS + 3]), torch.tensor([1]), 16)
+    assert dst[1].sum() == 0
+
+
 def test_call_within_one_buffer_that_reads_what_it_writes(arena, cuda):
     pool = arena.buffer(SLOTS, 16)
     with pytest.raises(BadCall, match="is read from bytes that the same call writes"):

@@ -1,9 +1,12 @@
 """What a platform's install contains, per SUT."""
 
+from graphlib import TopologicalSorter
+
 import pytest
 
 from harness import platforms
 from harness.emulation import manifest
+from harness.platforms.base import read_table
 
 METADATA = "Metadata-Version: 2.4\nName: sglang\nVersion: {version}\n{requirements}"
 
@@ -35,6 +38,14 @@ def symbols(loaded, module):
 def test_closure_gives_the_chain_of_reasons():
     graph = {"a": {"requires": ["b"]}, "b": {"requires": ["c", "a"]}}
     assert manifest.close({"a": "listed"}, graph)["c"] == "b requires it; a requires it; listed"
+
+
+def test_no_package_needs_itself():
+    graph = {
+        name: [*entry.get("requires", ()), *entry.get("companions", ())]
+        for name, entry in read_table("packages.toml")["distributions"].items()
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 def test_closure_stops_at_what_nobody_requires():

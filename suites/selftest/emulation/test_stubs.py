@@ -173,6 +173,16 @@ def test_it_is_none_of_the_types_that_are_here(package):
     assert package.Config != package.Other
 
 
+def test_a_model_field_of_an_absent_type_validates_nothing(package):
+    class Derived(package.Base):
+        pass
+
+    for kind in (package.Config, Derived):
+        schema = kind.__get_pydantic_core_schema__(kind, None)
+        with pytest.raises(StubCalled, match="asked to validate a model's field"):
+            schema["function"]["function"]({})
+
+
 def test_it_cannot_be_serialised(package):
     with marked("sglang.x"):
         result = package.dumps({})

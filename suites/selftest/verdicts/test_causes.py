@@ -8,6 +8,7 @@ import pytest
 from harness.errors import NoDriver, OutOfRegion, StubCalled, Unsupported
 from harness.verdicts.causes import Cause, Judged, cause_of
 from harness.verdicts.outcomes import Outcome
+from reference.geometry import PoolGeometry
 
 CODE = """
 def call(function):
@@ -43,15 +44,15 @@ class Pool:
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     (tmp_path / "sglang").mkdir()
-    (tmp_path / "sglang" / "code_under_test.py").write_text(CODE)
+    (tmp_path / "sglang" / "patient_code.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path / "sglang")
-    monkeypatch.delitem(sys.modules, "code_under_test", raising=False)
+    monkeypatch.delitem(sys.modules, "patient_code", raising=False)
     return tmp_path
 
 
 @pytest.fixture
 def sut(tree):
-    return importlib.import_module("code_under_test")
+    return importlib.import_module("patient_code")
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def judged(tree):
     def judge(function, *arguments):
         try:
             function(*arguments)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - SystemExit too
             return cause_of(error, tree)
         pytest.fail("nothing was raised")
 
@@ -74,12 +75,12 @@ def fail(error):
 
 def test_exception_of_the_sut_is_a_failure_with_its_line(judged, sut):
     cause = judged(sut.raises, AttributeError("no data_ptrs"))
-    assert cause == (Outcome.FAIL, "AttributeError: no data_ptrs", "sglang/code_under_test.py:6")
+    assert cause == (Outcome.FAIL, "AttributeError: no data_ptrs", "sglang/patient_code.py:6")
 
 
 def test_exception_below_the_sut_names_the_line_that_called(judged, sut):
     cause = judged(sut.call, lambda: fail(RuntimeError("in torch")))
-    assert cause == (Outcome.FAIL, "RuntimeError: in torch", "sglang/code_under_test.py:3")
+    assert cause == (Outcome.FAIL, "RuntimeError: in torch", "sglang/patient_code.py:3")
 
 
 def test_text_of_the_sut_is_one_line(judged, sut):
@@ -126,7 +127,7 @@ def test_notes_follow_the_message(judged):
 def test_bare_assert_shows_its_statement_and_values(judged, sut):
     cause = judged(sut.bare, 3, Pool())
     assert cause.message == "assert pages * 2 == pool.size (pages = 3, pool.size = 7)"
-    assert cause.location == "sglang/code_under_test.py:21"
+    assert cause.location == "sglang/patient_code.py:22"
 
 
 def test_bare_exception_shows_its_statement(judged, sut):
@@ -152,8 +153,6 @@ def test_failure_that_was_judged_elsewhere_stays_as_it_is(judged):
 
 
 def test_the_reference_has_lines_too():
-    from reference.geometry import PoolGeometry
-
     with pytest.raises((TypeError, ValueError)) as caught:
         PoolGeometry(layers=0, kv_lora_rank=1, qk_rope_head_dim=1, page_size=0, device_tokens=0)
-    assert cause_of(caught.value, None).location.startswith("reference/geometry.py:")
+    assert cause_of(caught.value, None).location.startswith("reference/")

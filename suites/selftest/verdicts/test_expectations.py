@@ -4,6 +4,7 @@ from datetime import date
 
 import pytest
 
+from harness.data import fixtures_dir
 from harness.errors import UsageError
 from harness.verdicts.expectations import find, load
 
@@ -85,6 +86,4 @@ def test_broken_file_is_named_with_the_entry_and_the_key(read, tmp_path, broken,
 
 
 def test_our_own_entries_can_be_read():
-    from harness.data import fixtures_dir
-
     assert all(entry.reference and entry.reason for entry in load(fixtures_dir() / "expectations"))
