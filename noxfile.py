@@ -13,9 +13,9 @@ PLATFORMS = ["cuda", "rocm", "ascend", "xpu", "cpu"]
 LINTERS = ("ruff>=0.6", "mypy>=1.11", "types-psutil")
 
 
-def install(session, *extra):
+def install(session, *packages, extras=""):
     """Install the project from this folder, with the pins of constraints.txt."""
-    session.install("-c", "constraints.txt", "-e", ".", *extra)
+    session.install("-c", "constraints.txt", "-e", f".{extras}", *packages)
 
 
 def repeated(option, values):
@@ -33,8 +33,15 @@ def conformance(session):
 @nox.session
 def tests(session):
     """Tests of the harness and the reference, and the fast suites of one old and one new release on every platform."""
-    install(session)
-    session.run("pytest", "suites/selftest", *session.posargs)
+    install(session, extras="[tests,triton]")
+    session.run("pytest", "suites/selftest", "-m", "not slow", *session.posargs)
+
+
+@nox.session
+def mutants(session):
+    """See every planted bug of the reference killed by its tests: minutes, for whoever changes the reference."""
+    install(session, extras="[tests]")
+    session.run("pytest", "suites/selftest", "-m", "slow", *session.posargs)
 
 
 @nox.session

@@ -82,8 +82,11 @@ def _of(platform: str, router: Router) -> Iterator[RoutingCase]:
         biased = (False, True)
     axes = product(SIZES, router.scorings, (True, False), _factors(router), shared, biased, DTYPES)
     for size, scoring, renormalize, factor, fused, bias, dtype in axes:
-        # The large sizes are for the groups and the ids; who scales and renormalises does not depend on them.
+        # The large sizes are for the groups and the ids; who scales and renormalises does not depend on them, nor on
+        # the scoring or the dtype.
         if size != "small" and (not renormalize or dtype != "fp32" or factor == "later"):
+            continue
+        if not renormalize and factor and (dtype != "fp32" or scoring != router.scorings[0]):
             continue
         yield RoutingCase(
             platform=platform,

@@ -89,7 +89,7 @@ def _broken_call() -> tuple[Exception, TracebackType | None] | None:
 
 
 @cache
-def _quant_method(method: str) -> object:
+def quant_method(method: str) -> object:
     """Make an instance of the SUT's class without its constructor: the step looks at the type alone."""
     module, name = _PLAIN_CLASS if method == PLAIN else (FUSED_METHODS[method].module, FUSED_METHODS[method].class_name)
     return object.__new__(_load(module, name))
@@ -104,7 +104,7 @@ def sglang_step(
         error, trace = broken
         raise error.with_traceback(trace)
     experts = SimpleNamespace(
-        quant_method=_quant_method(method), should_fuse_routed_scaling_factor_in_topk=already_scaled
+        quant_method=quant_method(method), should_fuse_routed_scaling_factor_in_topk=already_scaled
     )
     return _step_function()(experts, routed, shared, factor)
 

@@ -72,8 +72,9 @@ def bytecode_folder() -> Path:
     return Path(base) / "bytecode"
 
 
-def _refuse_late_install(vendor: Mapping[str, Any]) -> None:
-    loaded = sorted(name for name in (SUT_PACKAGE, *vendor) if name in sys.modules)
+def _refuse_late_install(facts: manifest.Manifest) -> None:
+    vendors = [name for name, package in facts.packages.items() if not package.usable]
+    loaded = sorted({name for name in (SUT_PACKAGE, *facts.vendor, *vendors) if name in sys.modules})
     if loaded:
         msg = (
             f"emulation must come before the SUT and the vendor's packages; {', '.join(loaded)} is imported already; "
@@ -115,7 +116,7 @@ def install(platform: str, sut_root: Path, *, bare: bool = True) -> Emulation:
     """
     sut_root = sut_root.resolve()
     facts = manifest.load(platforms.get(platform), sut_root)
-    _refuse_late_install(facts.vendor)
+    _refuse_late_install(facts)
     memory, log, registrations = AddressSpace(), StubLog(), HostRegistrations()
     calls = CallLog()
     for switch in _SGLANG_SWITCHES:

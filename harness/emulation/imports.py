@@ -46,7 +46,7 @@ class ImportRules:
     def find_here(self, name: str) -> ModuleSpec | None:
         """Find a top-level module as this machine would without the emulation."""
         for finder in self._machine:
-            spec = finder.find_spec(name, None, None)
+            spec = finder.find_spec(name, None, None) if hasattr(finder, "find_spec") else None
             if spec is not None:
                 return cast("ModuleSpec", spec)
         return None
@@ -61,8 +61,11 @@ class ImportRules:
     def _decide(self, top: str) -> Verdict:
         if top in self._manifest.vendor:
             return Verdict.VENDOR
-        if top not in self._manifest.packages:
+        package = self._manifest.packages.get(top)
+        if package is None:
             return Verdict.ABSENT
+        if not package.usable:
+            return Verdict.STAND_IN
         if top in sys.modules:
             return Verdict.REAL
         return Verdict.REAL if self.find_here(top) is not None and not self._lacks(top) else Verdict.STAND_IN
@@ -82,7 +85,7 @@ class ImportRules:
         verdict = self.verdict(top)
         if verdict is Verdict.STAND_IN:
             if not is_sut(importer) and not importer.startswith("harness.emulation."):
-                raise _not_found(top, "this machine lacks it, or what it needs; only the SUT gets a stand-in")
+                raise _not_found(top, "there is only a stand-in, which only the SUT gets")
             if is_sut(importer):
                 self._log.record(top, importer)
         elif verdict is Verdict.ABSENT and is_sut(importer):

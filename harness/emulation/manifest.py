@@ -22,12 +22,14 @@ from harness.platforms.base import read_table
 class Package:
     """A top-level import name that the platform's install brings. `why` ends at a requirement or the image.
 
+    `vendor`: it speaks to the accelerator. `usable`: where this machine has it, it may be used under emulation.
     `needs`: top-level names of the install without which it cannot be used as on the platform.
     """
 
     distribution: str
     why: str
     vendor: bool = False
+    usable: bool = True
     needs: frozenset[str] = frozenset()
     submodules: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
@@ -111,6 +113,7 @@ def _packages(platform: Platform, facts: SutFacts) -> dict[str, Package]:
                 distribution,
                 why,
                 vendor=bool(entry.get("vendor", False)),
+                usable=not entry.get("vendor", False) or bool(entry.get("usable", False)),
                 needs=_needs(entry, graph),
                 submodules=frozenset(entry.get("submodules", ())),
                 absent=frozenset(entry.get("absent", ())),

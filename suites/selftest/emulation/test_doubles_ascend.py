@@ -249,6 +249,12 @@ def test_page_size_must_agree(exchange):
         exchange(page_size=2)
 
 
+def test_page_size_of_the_device_alone(arena, exchange):
+    device = arena.buffer(LAYERS, PAGES, PAGE // 2, 1, 7, dtype=torch.int16)
+    with pytest.raises(BadCall, match="device_k has pages of 2, host_k of 4 tokens; expected page_size 4"):
+        exchange(device_k=device)
+
+
 @pytest.mark.parametrize("name", ["k", "index_k"])
 def test_empty_operands(exchange, name):
     with pytest.raises(BadCall, match=f"device_{name} has 0 and host_{name} 0 elements"):

@@ -297,6 +297,12 @@ def test_load_page_unified_refuses(load, changed, error, message):
         load(**changed)
 
 
+def test_load_page_unified_into_wider_rows(arena, load):
+    wide = arena.buffer(SLOTS, 2 * ROW)
+    with pytest.raises(BadCall, match="k_cache_dst has rows of 96 bytes; expected 48"):
+        load(k=wide, v=wide)
+
+
 @pytest.fixture
 def store(arena, unified, table):
     pointers = table(arena.layers(LAYERS, SLOTS, ROW))

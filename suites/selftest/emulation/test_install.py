@@ -26,6 +26,7 @@ HIDDEN = (
     "sgl_kernel",
     "acl",
     "ray",
+    "huggingface_hub",
 )
 RELEASE = (
     "Metadata-Version: 2.4\nName: sglang\nVersion: 0.5.19\nRequires-Dist: orjson==3.9\nRequires-Dist: transformers\n"
@@ -66,6 +67,10 @@ MODULES = {
         @triton.jit
         def kernel(x, n: tl.constexpr): pass
     """,
+    "sglang/vendors.py": "import wave_lang, tokenizers, interegular\n",
+    "site/wave_lang.py": "",
+    "site/tokenizers.py": "",
+    "site/interegular.py": "",
     "sglang/jit_kernel/__init__.py": "",
     "sglang/jit_kernel/utils.py": "def load_jit(*a, **k): return 'compiled'\n",
     "sglang/jit_kernel/user.py": "from sglang.jit_kernel.utils import load_jit\n",
@@ -109,6 +114,8 @@ def statement(text):
     exec(text, {{'__name__': 'some_library'}})
     return 'imports'
 attempt('others import statement', lambda: statement('import transformers'))
+for name in ('wave_lang', 'tokenizers', 'interegular'):
+    attempt(name, lambda: type(sys.modules[name]).__name__)
 attempt('jit', lambda: user.load_jit.__module__)
 attempt('launch', lambda: sys.modules['sglang.kernels'].kernel[(1,)](1))
 attempt('backend', lambda: sys.modules['sglang.kernels'].BACKEND)
@@ -154,14 +161,14 @@ def answers(tmp_path_factory):
     @functools.cache
     def ask(platform):
         root = write_sut(tmp_path_factory.mktemp(platform))
-        modules = [name.removesuffix(".py").replace("/", ".") for name in MODULES if "/jit_kernel/" not in name]
-        modules.remove("sglang.late")
+        apart = ("site/", "sglang/jit_kernel/", "sglang/late.py")
+        modules = [name.removesuffix(".py").replace("/", ".") for name in MODULES if not name.startswith(apart)]
         code = CHILD.format(
             hidden=HIDDEN, platform=platform, root=str(root), modules=modules, probes=PROBES, versions=VERSIONS
         )
         environment = {
             "PATH": "",
-            "PYTHONPATH": str(REPO),
+            "PYTHONPATH": f"{REPO}:{root / 'site'}",
             "POOLPARITY_CACHE": str(root / "cache"),
             "OMP_NUM_THREADS": "1",
         }
@@ -319,6 +326,16 @@ def test_what_was_stood_in_for_is_recorded(answers, platform):
 def test_the_suts_tree_stays_as_it_was(answers):
     assert all("/cache/bytecode/" in path for path in answers("cuda")["written"])
     assert answers("cuda")["written"]
+
+
+def test_a_vendors_package_of_this_machine_is_not_used(answers):
+    assert answers("rocm")["wave_lang"] == "StubModule"
+
+
+def test_half_an_install_is_not_used(answers):
+    """The child has tokenizers, and not the huggingface_hub that they require."""
+    assert answers("rocm")["tokenizers"] == "StubModule"
+    assert answers("rocm")["interegular"] == "module"
 
 
 def test_a_second_install_is_refused(answers):

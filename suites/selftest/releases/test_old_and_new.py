@@ -7,7 +7,7 @@ import pytest
 from harness import cells, platforms, sut
 from harness.verdicts.exit_code import CLEAN, exit_code, is_red
 
-pytestmark = [pytest.mark.network, pytest.mark.slow]
+pytestmark = pytest.mark.network
 
 OLD, NEW = "sglang==0.5.17", "sglang==0.5.23"
 

@@ -10,7 +10,7 @@ from harness.data import fixtures_dir
 from harness.sut.mutation import copy_tree
 from harness.sut.spec import SutTree
 
-pytestmark = [pytest.mark.network, pytest.mark.slow]
+pytestmark = pytest.mark.network
 
 PLANTED = tomllib.loads((fixtures_dir() / "mutants" / "planted.toml").read_text())
 
