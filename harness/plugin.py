@@ -101,7 +101,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Give every case its id: `<suite>/<function without test_>[<parameters>]`."""
     suite = _in_suite(item.path, item.config.stash.get(SUITES, suites_dir()))
     if suite is not None:
-        item.stash[_CASE] = f"{suite}/{item.name.removeprefix('test_')}"
+        case = item.stash[_CASE] = f"{suite}/{item.name.removeprefix('test_')}"
+        item.extra_keyword_matches.add(case)  # so that `-k` takes a case id out of a report
+        # A warning of the SUT is no failure, whatever this project's own configuration makes of warnings.
+        item.add_marker(pytest.mark.filterwarnings("default"))
 
 
 @pytest.hookimpl(tryfirst=True)

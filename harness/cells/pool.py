@@ -144,14 +144,15 @@ class _Coordinator:
         track.reader.cut()
         track.record(track.ended(answer.status, answer.stack))
         self._follow(answer.key)
-        if track.finished or (track.ids is not None and not track.left):
-            return True
-        if track.given_up:
+        if not track.finished and track.given_up:
             track.record(track.abandoned())
-            self._follow(answer.key)
-            return True
-        self._start(server, answer.key)
-        return False
+        elif not track.finished and (track.ids is None or track.left):
+            self._start(server, answer.key)
+            return False
+        if not track.finished:  # its last child died, and nothing is left for another one
+            track.record([{"event": "finished", "stubbed": sorted(track.stubbed)}])
+        self._follow(answer.key)
+        return True
 
     def _watch_clocks(self, server: _ServerProcess) -> None:
         now = time.monotonic()

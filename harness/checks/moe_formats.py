@@ -43,7 +43,7 @@ def _ratio(found: torch.Tensor, wanted: torch.Tensor) -> str:
     ratios = set((a[usable] / b[usable]).tolist())
     if len(ratios) == 1:
         return f"every value is {ratios.pop():g} times the expected one"
-    moved = torch.equal(a[usable].sort().values, b[usable].sort().values)
+    moved = torch.equal(a.sort().values, b.sort().values)
     return "the values are the right ones in other places" if moved else "no single factor explains it"
 
 

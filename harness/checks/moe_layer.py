@@ -51,6 +51,13 @@ class Experts(Parts):
         return self._compute(hidden_states, topk_output)
 
 
+class Gate(Parts):
+    """The router's projection: its logits are not used, since the top-k that follows brings its own."""
+
+    def __call__(self, *_arguments: object, **_keywords: object) -> None:
+        """Compute nothing."""
+
+
 def flag_of(method: str) -> bool:
     """Whether SGLang has top-k apply the factor for a method; before 0.5.19 no method here asks for that."""
     function = getattr(importlib.import_module(_LAYER), _FLAG, None)
@@ -71,6 +78,8 @@ def _settings(module: Any) -> AbstractContextManager[Any]:
     }
     if getattr(module, "_hip_moe", None) is not None:  # the router on ROCm: ours needs no hidden states
         replaced["_hip_moe"] = Parts("the ROCm router", forward_gate=lambda *_a, **_k: (None, None))
+    if hasattr(module, "post_experts_all_reduce"):  # one rank has nothing to sum with
+        replaced["post_experts_all_reduce"] = lambda hidden_states: hidden_states
     if hasattr(module, "ExpertLocationDispatchInfo"):
         replaced["ExpertLocationDispatchInfo"] = SimpleNamespace(init_new=lambda **_k: None)
     context: AbstractContextManager[Any] = patch.multiple(module, **replaced)
@@ -92,7 +101,7 @@ def forward_normal(
         "the MoE layer",
         experts=experts,
         topk=topk,
-        gate=lambda *_a, **_k: None,
+        gate=Gate("the router", e_score_correction_bias_vl=None),
         shared_experts=SimpleNamespace(gate_up_proj=SimpleNamespace()),
         _forward_shared_experts=shared,
         _maybe_quant_moe_input_once=lambda *_a: None,
@@ -105,6 +114,7 @@ def forward_normal(
         reduce_results=False,
         is_nextn=False,
         is_hash=False,
+        is_deepseek_v4=False,
     )
     with _settings(module):
         output: torch.Tensor = module.DeepseekV2MoE.forward_normal(layer, hidden)

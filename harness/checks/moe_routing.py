@@ -11,6 +11,7 @@ from harness.checks.meter import Meter
 from harness.checks.moe_routers import Answer, Route
 from harness.checks.moe_routing_cases import FACTOR, RoutingCase
 from harness.checks.moe_tolerances import Bound, bound
+from harness.checks.moe_trace import returning_line
 from reference.moe.routing import Routing, RoutingSpec, route, scores_of, weigh
 
 
@@ -100,6 +101,14 @@ def _explain(
 
 def check_routing(case: RoutingCase, call: Route, *, seed: int, device: str, meter: Meter) -> int:
     """Ask the router once; AssertionError for a wrong choice or weight. Returns the number of near-ties."""
+    try:
+        return _judge(case, call, seed, device, meter)
+    except AssertionError as wrong:
+        # Once more, to find the line: nothing was raised inside the SUT.
+        raise wrong from returning_line(lambda: _judge(case, call, seed, device, Meter()), case.router.name)
+
+
+def _judge(case: RoutingCase, call: Route, seed: int, device: str, meter: Meter) -> int:
     logits, bias = case.inputs(seed)
     answer: Answer = call(case.router, logits.to(device), case.spec, None if bias is None else bias.to(device))
     weights, ids = (tensor.cpu() for tensor in answer)

@@ -139,11 +139,11 @@ def check_scale(case: ScaleCase, root: Path | None, *, seed: int, device: str, m
     exponents = torch.log((routed / inputs.base).abs()) / math.log(FACTOR)
     wrong = (exponents - 1).abs() > _EXPONENT_ERROR
     if bool(wrong.any()) or bool((routed <= 0).any()):
-        found = exponents.mean().item()
+        found = round(exponents.mean().item(), 3) + 0.0
         shared = "with a shared expert" if case.shared else "without a shared expert"
         msg = (
             f"routed scaling factor {FACTOR}, {case.method} on {case.platform}, {shared}: its exponent in the layer's "
-            f"output is {found:.4g} ({_said(found)}); expected 1, applied by the {place} alone (of {', '.join(PLACES)})"
+            f"output is {found:g} ({_said(found)}); expected 1, applied by the {place} alone (of {', '.join(PLACES)})"
         )
         raise AssertionError(msg)
 

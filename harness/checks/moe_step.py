@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import importlib
-import linecache
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FrameType, SimpleNamespace, TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, Final, Protocol
 
 import torch
 
 from harness.checks.moe_generation import STEP_MODULE, STEP_NAME, source
-from harness.checks.moe_imports import ImportTrouble, explained, in_package
+from harness.checks.moe_imports import ImportTrouble, explained
 from harness.errors import NoDriver
 from reference.moe.fusion import (
     FUSED_METHODS,
@@ -120,34 +119,3 @@ def step_of(root: Path | None) -> Step:
         )
         raise NoDriver(msg)
     return sglang_step
-
-
-class Returned(Exception):  # noqa: N818 - not an error: it marks a line, and its traceback leads there
-    """The step returned here."""
-
-
-def returning_line(call: Callable[[], object]) -> Returned | None:
-    """Run a step once more and mark the line at which it returned, which is where to start reading.
-
-    The mark is an exception whose deepest frame is that line; it is raised by the tracing function, which Python then
-    lets fall through the traced frame. None when no step ran.
-    """
-
-    def trace(frame: FrameType, event: str, _argument: object) -> Any:
-        if frame.f_code.co_name != STEP_NAME:
-            return None
-        if event == "return":
-            path, number = frame.f_code.co_filename, frame.f_lineno
-            text = f"{in_package(path)}:{number}: `{linecache.getline(path, number).strip()}`"
-            raise Returned(text)
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    except Returned as mark:
-        return mark
-    finally:
-        sys.settrace(before)
-    return None

@@ -24,6 +24,7 @@ class Record:
         self.cause: Cause | None = None
         self.expectation: Expectation | None = None
         self._judged = False
+        self._shown: Cause | None = None
 
     def raised(self, error: BaseException, sut_root: Path | None) -> None:
         """Take in an exception; the first one is the cause, unless it was a refusal and this one is worse."""
@@ -57,9 +58,10 @@ class Record:
                 self.cause = Cause(Outcome.FAIL, text, "")
 
     def show(self, report: pytest.TestReport) -> None:
-        """Make pytest's report of a phase say what the record says."""
-        if self.cause is None:
+        """Make pytest's report of the phase that decided say what the record says; other phases say nothing more."""
+        if self.cause is None or self.cause is self._shown:
             return
+        self._shown = self.cause
         if self.expectation is not None:
             report.outcome = "skipped"
             report.wasxfail = f"{self.expectation.id}: {self.expectation.reason}"

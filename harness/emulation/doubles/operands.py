@@ -83,10 +83,10 @@ class Call:
 
     def region(self, tensor: torch.Tensor, operand: str) -> Region:
         """Return the bytes that a tensor operand spans: the accesses of a call must stay inside them."""
-        holder, nbytes = self.memory.find(tensor.data_ptr()), spanned_bytes(tensor)
-        if holder is None or tensor.data_ptr() + nbytes > holder.end:  # a buffer of which only a part is registered
+        holder = self.memory.find(tensor.data_ptr())
+        if holder is None:
             return region_of(tensor, operand, self.memory.kind_of(tensor))
-        if (holder.start, holder.nbytes) == (tensor.data_ptr(), nbytes):
+        if (holder.start, holder.nbytes) == (tensor.data_ptr(), spanned_bytes(tensor)):
             return holder
         return region_of(tensor, f"{holder.label}, as passed in {operand}", holder.kind, layer=holder.layer)
 

@@ -116,6 +116,12 @@ def test_leaves_the_interpreter():
     os._exit(3)
 
 
+def test_leaves_a_daemon(meter):
+    command = [sys.executable, "-c", "import time; time.sleep(3600)", os.environ["PATIENT"]]
+    subprocess.Popen(["setsid", *command], start_new_session=True)
+    meter.compared(1)
+
+
 def test_hangs():
     sut("code").hang()
 
@@ -140,12 +146,6 @@ def broken_teardown():
     yield
     msg = "left something behind"
     raise AssertionError(msg)
-
-
-def test_leaves_a_daemon(meter):
-    command = [sys.executable, "-c", "import time; time.sleep(3600)", os.environ["PATIENT"]]
-    subprocess.Popen(["setsid", *command], start_new_session=True)
-    meter.compared(1)
 
 
 @pytest.mark.parametrize("code", [9] * 8, ids=range(8))

@@ -27,7 +27,7 @@ WAIT_S = 60
 
 
 @pytest.fixture
-def hanging(request_for, tmp_path):
+def hanging(request_for, tmp_path, processes_with):
     """A run of two cells, both inside a case that hangs after one that started a daemon; and all its processes."""
     asked = request_for(
         keyword="daemon or hangs", case_timeout_s=600.0, ids=("patient/leaves_a_daemon", "patient/hangs")
@@ -37,10 +37,12 @@ def hanging(request_for, tmp_path):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     wait_for(lambda: sum('"start","id":"patient/hangs"' in text for text in event_files(tmp_path)) == 2)
     everything = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    assert len(everything) >= 6  # the command, the server, two cells, two daemons
+    wait_for(lambda: len(processes_with(str(tmp_path))) >= 3)
+    everything += [daemon for daemon in processes_with(str(tmp_path)) if daemon not in everything]
+    assert len(everything) >= 8  # the command, the server, and two cells with a zygote and a daemon each
     with process:
         yield process, everything
-        for one in alive(everything):
+        for one in alive([*everything, *processes_with(str(tmp_path))]):
             one.kill()
 
 
@@ -56,7 +58,7 @@ def wait_for(condition):
 
 
 def cells_of(everything):
-    """The leaders of the server's children; a daemon that a case left behind is none."""
+    """The children of the server that are cells; a daemon that a case left behind is none."""
     _, server, *below = everything
     return [p for p in below if p.parent() == server and "sleep" not in " ".join(p.cmdline())]
 
@@ -65,19 +67,19 @@ def alive(processes):
     return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_kill_9_of_the_command_ends_everything(hanging, tmp_path):
+def test_kill_9_of_the_command_ends_everything(hanging, tmp_path, processes_with):
     process, everything = hanging
     process.send_signal(signal.SIGKILL)
-    wait_for(lambda: not alive(everything))
+    wait_for(lambda: not alive([*everything, *processes_with(str(tmp_path))]))
     assert all(text.endswith("\n") for text in event_files(tmp_path))
 
 
-def test_ctrl_c_ends_everything_and_leaves_whole_lines(hanging, tmp_path):
+def test_ctrl_c_ends_everything_and_leaves_whole_lines(hanging, tmp_path, processes_with):
     process, everything = hanging
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=WAIT_S)
     assert (process.returncode, out) == (0, "interrupted\n")
-    assert not alive(everything)
+    assert not alive([*everything, *processes_with(str(tmp_path))])
     assert all(msgspec.json.decode(line) for text in event_files(tmp_path) for line in text.splitlines())
 
 

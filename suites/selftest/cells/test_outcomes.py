@@ -73,6 +73,11 @@ def test_every_collected_case_has_one_outcome(ran):
     assert sorted(outcomes) == sorted(collected)
 
 
+def test_finished_is_the_last_event_and_comes_once(ran):
+    kinds = [event["event"] for event in ran[1]]
+    assert (kinds[-1], kinds.count("finished")) == ("finished", 1)
+
+
 def test_cases_stand_in_the_order_of_the_suite(ran):
     result, events, _ = ran
     collected = next(event["ids"] for event in events if event["event"] == "collected")

@@ -25,6 +25,7 @@ def ran(request_for, other_suites, tmp_path_factory):
     """Several cells of one run: their results and events by name."""
     asked = {
         "keyword": {"keyword": "passes or last"},
+        "id_as_keyword": {"keyword": "patient/backup[ascend-bf16]"},
         "ids": {"ids": ("patient/last", "patient/backup[ascend-fp8]")},
         "collect": {"collect_only": True},
         "empty": {"keyword": "no_such_case"},
@@ -46,6 +47,10 @@ def outcomes(result):
 
 def test_keyword_selects(ran):
     assert outcomes(ran["keyword"][0]) == {"patient/passes": "pass", "patient/last": "pass"}
+
+
+def test_case_id_is_a_keyword(ran):
+    assert outcomes(ran["id_as_keyword"][0]) == {"patient/backup[ascend-bf16]": "pass"}
 
 
 def test_ids_select(ran):
@@ -83,6 +88,11 @@ def test_cell_whose_time_is_over_answers_for_every_case(ran):
     assert late["patient/hangs"].outcome == "timeout"
     assert late["patient/last"].outcome == "error"
     assert "the cell had its 3 s" in late["patient/last"].message
+
+
+@pytest.mark.parametrize("name", ["tpu", "late", "collect", "half"])
+def test_every_cell_ends_with_finished(ran, name):
+    assert [event["event"] for event in ran[name][1]].index("finished") == len(ran[name][1]) - 1
 
 
 def test_folder_name_is_safe(request_for):

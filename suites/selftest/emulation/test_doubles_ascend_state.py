@@ -100,6 +100,12 @@ def test_slots_must_be_dense(backup, states):
         backup(device=[wide, states[0][1]])
 
 
+def test_payload_must_be_dense(backup, states):
+    overlapping = states[0][0].as_strided((LAYERS, SLOTS, 4, 3), (SLOTS * 12, 12, 2, 1))
+    with pytest.raises(BadCall, match="expected slots that are dense on both sides"):
+        backup(device=[overlapping, states[0][1]])
+
+
 def test_host_must_be_contiguous(backup, states):
     wide = torch.zeros(HOST_SLOTS, LAYERS, 1, 4, 6, dtype=torch.int32)[..., :3]
     with pytest.raises(BadCall, match="expected slots that are dense on both sides"):

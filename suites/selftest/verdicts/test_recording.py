@@ -82,3 +82,18 @@ def test_pass_of_a_tree_of_unknown_version_contradicts_no_bounded_entry(record):
     record.meter.compared(1)
     record.returned()
     assert settle(record, entry(sut=">=0.5.21"), version=None).outcome == "pass"
+
+
+class Report:
+    """As much of a pytest report as a record changes."""
+
+    def __init__(self, when):
+        self.when, self.outcome, self.longrepr = when, "passed", None
+
+
+def test_phase_that_decided_is_the_only_one_that_shows_it(record):
+    record.returned()
+    reports = [Report("call"), Report("teardown")]
+    for report in reports:
+        record.show(report)
+    assert [report.outcome for report in reports] == ["failed", "passed"]
