@@ -12,7 +12,7 @@ from harness.checks.moe_explain import describe, first_difference, formula, same
 from harness.checks.moe_generation import STEP_NAME
 from harness.checks.moe_operands import FACTOR, Operand, Operands, operands
 from harness.checks.moe_step import Step
-from harness.checks.moe_trace import returning_line
+from harness.checks.moe_trace import WrongResult, returning_line
 from reference.moe.fusion import Rule, Side, expected
 
 
@@ -114,8 +114,8 @@ def check_fusion(case: FusionCase, step: Step, *, seed: int, device: str, meter:
     problems = _problems(case, given, before, wanted, _call(step, case, given))
     meter.compared(sum(operand.storage.nbytes for operand in _sides(case, given).values()))
     if problems:
-        mark = returning_line(lambda: _call(step, case, operands(case, seed, device)), STEP_NAME)
+        line = returning_line(lambda: _call(step, case, operands(case, seed, device)), STEP_NAME)
         value = formula(float(case.rule.adds_shared), FACTOR**case.rule.exponent)
         right = f"expected {value} in the {case.rule.returned} tensor, which is returned"
-        msg = f"{case}: {right}; but {'; and '.join(problems)}; it returned at {mark}"
-        raise AssertionError(msg) from mark
+        msg = f"{case}: {right}; but {'; and '.join(problems)}; it returned at {line}"
+        raise WrongResult(msg, line.place)

@@ -11,7 +11,7 @@ from harness.checks.meter import Meter
 from harness.checks.moe_routers import Answer, Route
 from harness.checks.moe_routing_cases import FACTOR, RoutingCase
 from harness.checks.moe_tolerances import Bound, bound
-from harness.checks.moe_trace import returning_line
+from harness.checks.moe_trace import WrongResult, returning_line
 from reference.moe.routing import Routing, RoutingSpec, route, scores_of, weigh
 
 
@@ -104,8 +104,8 @@ def check_routing(case: RoutingCase, call: Route, *, seed: int, device: str, met
     try:
         return _judge(case, call, seed, device, meter)
     except AssertionError as wrong:
-        # Once more, to find the line: nothing was raised inside the SUT.
-        raise wrong from returning_line(lambda: _judge(case, call, seed, device, Meter()), case.router.name)
+        line = returning_line(lambda: _judge(case, call, seed, device, Meter()), case.router.name)
+        raise WrongResult(str(wrong), line.place) from None
 
 
 def _judge(case: RoutingCase, call: Route, seed: int, device: str, meter: Meter) -> int:

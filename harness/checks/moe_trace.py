@@ -6,37 +6,50 @@ import linecache
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.checks.moe_imports import in_package
 
 
-class Returned(Exception):  # noqa: N818 - not an error: it marks a line, and its traceback leads there
-    """A function of the SUT returned here."""
+class Line(NamedTuple):
+    """A line of the SUT: `place` is `sglang/…/file.py:line`, `text` the statement there."""
+
+    place: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: `{self.text}`" if self.place else "an unknown line"
 
 
-def returning_line(call: Callable[[], object], function: str) -> Returned | None:
-    """Run a call once more and mark the line at which `function` returned, which is where to start reading.
+class WrongResult(AssertionError):  # noqa: N818 - a failed check, not a defect of the harness
+    """A result that is wrong although nothing was raised. `location` is the line of the SUT that returned it."""
 
-    The mark is an exception whose deepest frame is that line; it is raised by the tracing function, which Python then
-    lets fall through the traced frame. None when no function of that name ran.
+    def __init__(self, message: str, location: str) -> None:
+        super().__init__(message)
+        self.location = location
+
+
+def returning_line(call: Callable[[], object], function: str) -> Line:
+    """Run a call once more and return the line at which `function` returned, which is where to start reading.
+
+    Empty when no function of that name ran. What the call raises after that is of no interest here.
     """
+    seen = [Line("", "")]
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:
         if frame.f_code.co_name != function:
             return None
         if event == "return":
             path, number = frame.f_code.co_filename, frame.f_lineno
-            text = f"{in_package(path)}:{number}: `{linecache.getline(path, number).strip()}`"
-            raise Returned(text)
+            seen.append(Line(f"{in_package(path)}:{number}", linecache.getline(path, number).strip()))
         return trace
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
         call()
-    except Returned as mark:
-        return mark
+    except AssertionError:
+        return seen[-1]
     finally:
         sys.settrace(before)
-    return None
+    return seen[-1]

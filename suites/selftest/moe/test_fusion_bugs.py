@@ -7,6 +7,7 @@ from harness.checks.meter import Meter
 from harness.checks.moe_cases import fusion_cases
 from harness.checks.moe_explain import describe, first_difference
 from harness.checks.moe_fusion import check_fusion
+from harness.checks.moe_trace import WrongResult
 from reference.moe.fusion import PLAIN, WITH_FLAG
 
 CASES = {case.id: case for case in fusion_cases("cpu", WITH_FLAG)}
@@ -95,3 +96,16 @@ def test_first_difference_sees_the_sign_of_zero():
     assert "1 of 2 elements differ, the first at [0, 1]: -0.0, expected 0.0" in first_difference(
         torch.tensor([[1.0, -0.0]]), torch.tensor([[1.0, 0.0]])
     )
+
+
+def test_a_wrong_result_leads_to_the_line_that_returned_it(monkeypatch):
+    monkeypatch.setattr("harness.checks.moe_fusion.STEP_NAME", "test_step")
+
+    def test_step(routed, shared, factor):
+        return shared.add_(routed, alpha=factor * factor)
+
+    with pytest.raises(
+        WrongResult, match=r"it returned at .*: `return shared.add_\(routed, alpha=factor \* factor\)`"
+    ) as caught:
+        check(CASES[SHARED], test_step)
+    assert caught.value.location.rpartition(":")[0].endswith("test_fusion_bugs.py")
