@@ -227,8 +227,8 @@ def preload() -> None:
 
 # Measured: forked with these loaded, a cell imports SGLang's pools in about a third of the time that it takes cold.
 _PRELOADED = (
-    "torch", "torch._dynamo", "torch._inductor.compile_fx", "torch.distributed", "torch.distributed.tensor",
-    "torch.multiprocessing", "torch.testing", "torch.profiler", "torch.utils.cpp_extension", "networkx", "jinja2",
+    "torch", "torch.distributed",
+    "torch.multiprocessing", "torch.testing", "torch.profiler", "torch.utils.cpp_extension",
     "numpy", "msgspec", "packaging.version", "psutil",
     "asyncio", "http.client", "multiprocessing.resource_tracker", "unittest.mock", "_pytest.assertion.rewrite",
     "pytest", "hypothesis", "reference", "harness.plugin", "harness.cells.child",

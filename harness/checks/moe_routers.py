@@ -7,7 +7,9 @@ eagerly, which is the same code.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -61,6 +63,13 @@ def _keywords(router: Router, spec: RoutingSpec, bias: torch.Tensor | None) -> d
     return keywords
 
 
+def _eager() -> AbstractContextManager[Any]:
+    """Run compiled functions as they are written: a case asks what they mean."""
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")
+
+
 def sglang_route(router: Router, logits: torch.Tensor, spec: RoutingSpec, bias: torch.Tensor | None) -> Answer:
     """Call SGLang's function; NoDriver when the module has none of that name."""
     module = importlib.import_module(MODULE)
@@ -72,7 +81,7 @@ def sglang_route(router: Router, logits: torch.Tensor, spec: RoutingSpec, bias: 
         )
         raise NoDriver(msg)
     hidden = torch.zeros(logits.shape[0], 1, dtype=logits.dtype, device=logits.device)
-    with torch.compiler.set_stance("force_eager"):
+    with _eager():
         return function(hidden, logits, **_keywords(router, spec, bias))
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import platformdirs
 
 from harness import platforms
-from harness.emulation import manifest
+from harness.emulation import facade_compile, manifest
 from harness.emulation.doubles import CallLog, ascend_kvcacheio_module, jit_loader, kvcacheio_functions
 from harness.emulation.facade import Facade, HostRegistrations
 from harness.emulation.facade_triton import driver_for, set_driver
@@ -121,6 +121,7 @@ def install(platform: str, sut_root: Path, *, bare: bool = True) -> Emulation:
     calls = CallLog()
     for switch in _SGLANG_SWITCHES:
         os.environ.pop(switch, None)
+    facade_compile.install()
     facade = _facade(platform, facts.device, registrations)
     rules = ImportRules(facts, log, sys.meta_path)
     module_doubles = _doubles(facts, memory, calls)

@@ -1,4 +1,4 @@
-"""The one JSON object of `--json` (docs/contract.md, "The command line"): checked before the run, written whole after it."""
+"""The one JSON object of `--json` (docs/contract.md): checked before the run, written whole after it."""
 
 from __future__ import annotations
 

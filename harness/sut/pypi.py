@@ -47,7 +47,8 @@ def resolve_release(name: str, cache: Path, *, offline: bool = False) -> SutTree
 
     def fill(folder: Path) -> tuple[str, str]:
         if offline:
-            raise _unreachable(str(version), cache, "no network is to be used")
+            why = "no network is to be used"
+            raise _unreachable(str(version), cache, why)
         with tempfile.TemporaryDirectory(prefix="wheel-", dir=store.trees(cache)) as download:
             wheel = fetch(f"{PACKAGE}=={version}", Path(download), cache)
             return f"{PACKAGE}-{version} sha256:{unpack(wheel, folder)}", str(version)
@@ -68,7 +69,8 @@ def newest_on_index(cache: Path) -> str:
     ran = _pip("index", "versions", PACKAGE, *_QUICK)
     found = re.search(r"\(([^)]+)\)", ran.stdout)
     if ran.returncode or found is None:
-        raise _unreachable("the newest release", cache, _last_line(ran.stderr))
+        newest = "the newest release"
+        raise _unreachable(newest, cache, _last_line(ran.stderr))
     return f"{PACKAGE}=={found[1]}"
 
 

@@ -19,7 +19,7 @@ class DevicePlane(NamedTuple):
 
 
 def rows_of(tensor: torch.Tensor) -> torch.Tensor:
-    """View a contiguous device tensor of rows as uint8 (slots, row_bytes): CPU memory when emulated, else on its device."""
+    """View a contiguous device tensor of rows as uint8 (slots, row_bytes): CPU memory, or on its real device."""
     flat = raw(tensor) if _aliased(tensor) else tensor
     return flat.reshape(-1, flat.shape[-1]).view(torch.uint8)
 

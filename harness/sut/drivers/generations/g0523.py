@@ -1,4 +1,4 @@
-"""0.5.23: the host pool takes buffer infos that it captures, not device pools, and the sizes that it used to read there."""
+"""0.5.23: the host pool captures buffer infos instead of device pools, and is told the sizes it used to read there."""
 
 from __future__ import annotations
 
