@@ -67,7 +67,8 @@ def _eager() -> AbstractContextManager[Any]:
     """Run compiled functions as they are written: a case asks what they mean."""
     if "torch._dynamo" not in sys.modules:
         return nullcontext()
-    return torch.compiler.set_stance("force_eager")
+    stance: AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 def sglang_route(router: Router, logits: torch.Tensor, spec: RoutingSpec, bias: torch.Tensor | None) -> Answer:
