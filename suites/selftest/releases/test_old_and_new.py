@@ -15,7 +15,7 @@ OLD, NEW = "sglang==0.5.17", "sglang==0.5.23"
 KNOWN_OF_OLD = (
     # 0.5.21 is the first release that imports transfer kernels on XPU.
     ("xpu", r"kv/(backup|load|round_trip)", r"^NameError: name 'transfer_kv_"),
-    # Up to 0.5.21 the factor was applied only where the weights are renormalised (layers/moe/topk.py).
+    # Up to 0.5.22 the factor was applied only where the weights are renormalised (layers/moe/topk.py).
     (None, r"moe/routing", r"weights without the factor|the shared column weighs"),
 )
 
