@@ -55,7 +55,7 @@ def lint(session):
 
 @nox.session
 def sweep(session):
-    """All releases on all platforms. Red where a release has a bug that a later one fixed; see docs/sweep.md."""
+    """All releases on all platforms. Red where a release has a bug that a later one fixed (docs/known-gaps.md)."""
     install(session)
     arguments = [*repeated("--sut", RELEASES), *repeated("--platform", PLATFORMS)]
     session.run("poolparity", "run", *arguments, *session.posargs, success_codes=[0, 1])

@@ -3,7 +3,7 @@ import pytest
 from harness.errors import NoDriver
 from harness.sut.drivers.generations import generation_of
 
-# The constructors as the releases have them (docs/sglang-api.md), shortened to what tells them apart.
+# The constructors as the releases have them (docs/FACTS.md), shortened to what tells them apart.
 SIGNATURES = {
     "0.5.16": "device_pool, host_to_device_ratio, host_size, page_size, layout, pin_memory=True, device='cpu', "
     "allocator_type='default', override_kv_cache_dim=None",
