@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -13,6 +14,8 @@ from harness import __version__, platforms
 from harness.commands import names
 from harness.commands.group import Group
 from harness.commands.options import CASE_TIMEOUT_S, RunOptions, Selection
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _EPILOG = """\b
 Exit codes:
@@ -66,10 +69,46 @@ _SELECTION = (
 _JSON = click.option("--json", "json", metavar="FILE", help="Write one JSON object to FILE; - is standard output.")
 
 
-def _selection(command: Any) -> Any:
-    for option in reversed(_SELECTION):
-        command = option(command)
-    return command
+_OUT = click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="New folder for this run's bundle.")
+_JOBS = click.option(
+    "--jobs", type=click.IntRange(min=1), default=None, metavar="N", help="Cells at a time. [default: cores]"
+)
+
+
+def _all_of(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_selection, _without_sut = _all_of(_SELECTION), _all_of(_SELECTION[1:])
+_HOW = _all_of(
+    (
+        _JOBS,
+        click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N"),
+        click.option(
+            "--case-timeout", "case_timeout_s", default=CASE_TIMEOUT_S, show_default=True, metavar="S",
+            type=click.FloatRange(min=0, min_open=True), help="Seconds after which a case has the outcome timeout.",
+        ),
+    )
+)  # fmt: skip
+
+
+def _run_options(
+    *, out: Path | None, json: str | None, jobs: int | None, seed: int, case_timeout_s: float, **chosen: Any
+) -> RunOptions:
+    return RunOptions(
+        selection=Selection(**chosen),
+        out=out,
+        json=json,
+        jobs=jobs or len(os.sched_getaffinity(0)),
+        seed=seed,
+        case_timeout_s=case_timeout_s,
+        command=("poolparity", *sys.argv[1:]),
+    )
 
 
 @click.group(cls=Group, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
@@ -80,28 +119,34 @@ def main() -> None:
 
 @main.command()
 @_selection
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="New folder for the bundle of this run.")
+@_OUT
 @_JSON
-@click.option("--jobs", type=click.IntRange(min=1), default=None, metavar="N", help="Cells at a time. [default: cores]")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N")
-@click.option(
-    "--case-timeout", "case_timeout_s", default=CASE_TIMEOUT_S, show_default=True, metavar="S",
-    type=click.FloatRange(min=0, min_open=True), help="Seconds after which a case has the outcome timeout.",
-)  # fmt: skip
-def run(out: Path | None, json: str | None, jobs: int | None, seed: int, case_timeout_s: float, **chosen: Any) -> int:
+@_HOW
+def run(**chosen: Any) -> int:
     """Judge SUTs on platforms, and leave a bundle of what happened."""
     from harness.commands.run import run as command  # noqa: PLC0415 - keeps --help quick
 
-    options = RunOptions(
-        selection=Selection(**chosen),
-        out=out,
-        json=json,
-        jobs=jobs or len(os.sched_getaffinity(0)),
-        seed=seed,
-        case_timeout_s=case_timeout_s,
-        command=("poolparity", *sys.argv[1:]),
-    )
-    return command(options)
+    return command(_run_options(**chosen))
+
+
+@main.command()
+@click.option("--base", required=True, metavar="SUT", help="What the change started from.")
+@click.option("--head", required=True, metavar="SUT", help="What the change made of it.")
+@_without_sut
+@_OUT
+@_JSON
+@click.option("--markdown", metavar="FILE", help="Write a comment for a pull request to FILE; - is standard output.")
+@click.option("--junit", metavar="FILE", help="Write JUnit XML to FILE; - is standard output.")
+@_HOW
+def gate(base: str, head: str, markdown: str | None, junit: str | None, **chosen: Any) -> int:
+    """Judge a change: a verdict for every case on every platform, and one for the change.
+
+    1 is a regression, 3 an answer that could not be had, 4 a side that measured nothing.
+    """
+    from harness.commands.gate import GateTargets  # noqa: PLC0415 - keeps --help quick
+    from harness.commands.gate import gate as command  # noqa: PLC0415
+
+    return command(_run_options(suts=(base, head), **chosen), GateTargets(markdown=markdown, junit=junit))
 
 
 @main.command(name="list")

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
-from rich.console import Console
 
-from harness import cells
 from harness.bundles import place
-from harness.bundles.write import close_manifest, write_manifest
-from harness.commands.notes import expectation_notes
+from harness.cells import CellRequest
+from harness.commands.judging import bundle_folder, judge
+from harness.commands.notes import expectation_notes, unmatched_expectations
 from harness.commands.options import RunOptions
-from harness.commands.recording import make_manifest
 from harness.commands.requests import check_selection, make_requests
 from harness.commands.resolving import resolve_all
 from harness.commands.signals import terminate_as_interrupt
 from harness.reports.as_json import STDOUT, check_target, write_json
-from harness.reports.progress import Progress, note, stderr_console
+from harness.reports.progress import note, stderr_console
 from harness.reports.terminal import show_run
-from harness.sut.spec import SutTree
-from harness.verdicts.exit_code import MEASURED_NOTHING, exit_code
+from harness.verdicts.exit_code import CLEAN, INFRASTRUCTURE, MEASURED_NOTHING, exit_code
 from harness.verdicts.outcomes import CellResult
 
 
@@ -37,32 +34,21 @@ def run(options: RunOptions) -> int:
     console = stderr_console()
     with terminate_as_interrupt():
         trees = resolve_all(selection.suts, console)
-        folder = place.make(options.out or place.runs_dir() / place.fresh_name())
-        results, code = _judge(options, trees, folder, console)
+        requests = make_requests(selection, trees, seed=options.seed, case_timeout_s=options.case_timeout_s)
+        with bundle_folder(options.out, console) as folder:
+            results, code = judge(options, trees, requests, folder, console, code_of=partial(_code, requests))
     _report(options, results, notes, code)
+    for message in unmatched_expectations(requests, results):
+        note(console, message)
     if code == MEASURED_NOTHING:
         note(console, f"measured nothing: {_cases(results)} cases, and none of them compared anything")
-    if options.out is None:
-        place.prune(place.runs_dir())
-    note(console, f"bundle: {folder}")
     return code
 
 
-def _judge(options: RunOptions, trees: list[SutTree], folder: Path, console: Console) -> tuple[list[CellResult], int]:
-    requests = make_requests(options.selection, trees, seed=options.seed, case_timeout_s=options.case_timeout_s)
-    manifest = make_manifest(options, trees, requests)
-    write_manifest(folder, manifest)
-    names = [f"{request.sut.name} {request.platform}" for request in requests]
-    try:
-        with Progress(names, console) as progress:
-            results = cells.run_cells(requests, jobs=options.jobs, out=folder, on_event=progress.on_event)
-    except BaseException:
-        close_manifest(folder, manifest, "interrupted", None)
-        note(console, f"bundle, up to here: {folder}")
-        raise
+def _code(requests: Sequence[CellRequest], results: list[CellResult]) -> int:
+    """The exit code of the cases; 3 when all would be well but for an expectation that speaks of no case."""
     code = exit_code(results)
-    close_manifest(folder, manifest, "complete", code)
-    return results, code
+    return INFRASTRUCTURE if code == CLEAN and unmatched_expectations(requests, results) else code
 
 
 def _report(options: RunOptions, results: list[CellResult], notes: Mapping[str, str], code: int) -> None:

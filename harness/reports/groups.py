@@ -44,7 +44,7 @@ def group(cells: Iterable[CellResult]) -> list[Group]:
         for case in cell.cases:
             if case.outcome in _QUIET:
                 continue
-            alike = ("", case.expectation) if case.expectation else (_shape(case.message), case.location)
+            alike = ("", case.expectation) if case.expectation else (shape(case.message), case.location)
             entry = found.setdefault(
                 (kind(case), *alike), Group(kind(case), case.message, case.location, case.expectation)
             )
@@ -56,6 +56,6 @@ def group(cells: Iterable[CellResult]) -> list[Group]:
     return sorted(found.values(), key=lambda entry: order.index(entry.kind))
 
 
-def _shape(message: str) -> str:
+def shape(message: str) -> str:
     """Return a message without its numbers."""
     return _NUMBER.sub("#", message)

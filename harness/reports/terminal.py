@@ -48,7 +48,7 @@ def _show_group(console: Console, entry: Group, notes: Mapping[str, str]) -> Non
     letter, style, word = LETTERS[entry.kind]
     where = f"  {plain(entry.location)}" if entry.location else ""
     _line(console, Text.assemble("\n", (f"{letter} {word}", style), f" x{entry.cases}", (where, "bold")))
-    for text in _cut(entry.message):
+    for text in cut(entry.message):
         _line(console, Text.assemble("    ", as_text(text)))
     if len(entry.messages) > 1:
         _line(console, Text(f"    (the first of {len(entry.messages)} messages)", style="dim"))
@@ -63,7 +63,8 @@ def _show_group(console: Console, entry: Group, notes: Mapping[str, str]) -> Non
         _line(console, Text(f"    … and {len(entry.ids) - _IDS} more", style="dim"))
 
 
-def _cut(message: str) -> list[str]:
+def cut(message: str) -> list[str]:
+    """Return the first lines of a message, and how many were left out."""
     lines = message.strip().splitlines() or ["(no message)"]
     rest = len(lines) - _LINES
     return lines if rest <= 0 else [*lines[:_LINES], f"… {rest} more lines, whole in the bundle's events.jsonl"]

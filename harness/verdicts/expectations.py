@@ -32,9 +32,13 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def covers(self, case: str, *, version: str | None, platform: str, mode: str) -> bool:
         """Whether this expectation speaks of a case of a cell. An unknown version is covered: it may have any bug."""
+        named = any(fnmatch.fnmatchcase(case, _literal_brackets(pattern)) for pattern in self.case)
+        return named and self.holds(version=version, platform=platform, mode=mode)
+
+    def holds(self, *, version: str | None, platform: str, mode: str) -> bool:
+        """Whether the conditions on the cell are met, whatever the case."""
         return (
-            any(fnmatch.fnmatchcase(case, _literal_brackets(pattern)) for pattern in self.case)
-            and (not self.platform or platform in self.platform)
+            (not self.platform or platform in self.platform)
             and self.mode in ("", mode)
             and (not self.sut or version is None or _in(version, self.sut))
         )

@@ -23,6 +23,7 @@ class Record:
         self.seconds = 0.0
         self.cause: Cause | None = None
         self.expectation: Expectation | None = None
+        self.stale: Expectation | None = None
         self._judged = False
         self._shown: Cause | None = None
 
@@ -55,7 +56,7 @@ class Record:
                 continue  # a tree whose version nobody knows may be one that the entry is not about
             elif self.cause is None or self.cause.outcome is Outcome.UNSUPPORTED:
                 text = f"expected to fail ({entry.id}), and did not: remove the expectation, or bound it by version"
-                self.cause = Cause(Outcome.FAIL, text, "")
+                self.cause, self.stale = Cause(Outcome.FAIL, text, ""), entry
 
     def show(self, report: pytest.TestReport) -> None:
         """Make pytest's report of the phase that decided say what the record says; other phases say nothing more."""
@@ -90,4 +91,5 @@ class Record:
             bytes_compared=self.meter.bytes,
             seconds=round(self.seconds, 6),
             expectation=self.expectation.id if self.expectation else None,
+            stale=self.stale.id if self.stale else None,
         )
