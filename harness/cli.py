@@ -149,6 +149,20 @@ def gate(base: str, head: str, markdown: str | None, junit: str | None, **chosen
     return command(_run_options(suts=(base, head), **chosen), GateTargets(markdown=markdown, junit=junit))
 
 
+@main.command()
+@click.option("--mode", type=click.Choice(names.MODES), default="auto", show_default=True)
+@_OUT
+@_JSON
+@_JOBS
+def story(mode: str, out: Path | None, json: str | None, jobs: int | None) -> int:
+    """Tell the six upstream changes that this project grew from, each as a gate would have judged it."""
+    from harness.commands.story import load_story  # noqa: PLC0415 - keeps --help quick
+    from harness.commands.story import story as command  # noqa: PLC0415
+
+    chosen = {"suites": names.DEFAULT_SUITES, "keyword": "", "suts": (), "platforms": load_story().platforms}
+    return command(_run_options(out=out, json=json, jobs=jobs, seed=0, case_timeout_s=60, mode=mode, **chosen))
+
+
 @main.command(name="list")
 @_selection
 @_JSON

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from harness.bundles import place
 from harness.cells import CellRequest
+from harness.commands.comparing import compare
 from harness.commands.judging import bundle_folder, judge, run_requests
 from harness.commands.notes import expectation_notes
 from harness.commands.options import RunOptions
@@ -28,8 +29,8 @@ from harness.reports.progress import note, stderr_console
 from harness.reports.writing import STDOUT, check_target, write_text
 from harness.sut.spec import SutTree
 from harness.verdicts.exit_code import exit_code
-from harness.verdicts.gate import exit_code_of, is_bad, judge_case
-from harness.verdicts.outcomes import CaseResult, CellResult
+from harness.verdicts.gate import exit_code_of, is_bad
+from harness.verdicts.outcomes import CellResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,32 +93,6 @@ def _again(requests: Sequence[CellRequest], results: Sequence[CellResult]) -> li
             if ids:
                 found.append(msgspec.structs.replace(request, ids=tuple(ids)))
     return found
-
-
-def compare(
-    results: Sequence[CellResult],
-    *,
-    base: SutTree,
-    head: SutTree,
-    again: tuple[Sequence[CellRequest], Sequence[CellResult]] = ((), ()),
-) -> Gated:
-    """Set the cells of base (the first half) beside those of head, and judge each case and the change."""
-    second: dict[tuple[str, str, str], CaseResult] = {
-        (request.sut.name, request.platform, case.id): case
-        for request, result in zip(*again, strict=True)
-        for case in result.cases
-    }
-    half = len(results) // 2
-    gated = Gated(base=base, head=head)
-    for before, after in zip(results[:half], results[half:], strict=True):
-        gated.add_cells(before, after)
-        sides = [{case.id: case for case in cell.cases} for cell in (before, after)]
-        for id_ in dict.fromkeys([*sides[1], *sides[0]]):
-            one, two = (side.get(id_) for side in sides)
-            seen = [second.get((name, after.platform, id_)) for name in (base.name, head.name)]
-            repeats = [case for case in seen if case is not None]
-            gated.add_case(one, two, judge_case(one, two, repeats), repeats, after)
-    return gated
 
 
 def _report(options: RunOptions, targets: GateTargets, gated: Gated) -> None:

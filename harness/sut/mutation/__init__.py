@@ -5,7 +5,20 @@ fits several releases. A tree is never edited: a mutant is a copy that shares ev
 """
 
 from harness.sut.mutation.apply import NotApplicableError, copy_tree, write_mutant
+from harness.sut.mutation.named import NamedMutant, write_named
+from harness.sut.mutation.named import load as load_named
 from harness.sut.mutation.operators import OPERATORS
 from harness.sut.mutation.sites import Mutant, mutants_of, mutate_source
 
-__all__ = ["OPERATORS", "Mutant", "NotApplicableError", "copy_tree", "mutants_of", "mutate_source", "write_mutant"]
+__all__ = [
+    "OPERATORS",
+    "Mutant",
+    "NamedMutant",
+    "NotApplicableError",
+    "copy_tree",
+    "load_named",
+    "mutants_of",
+    "mutate_source",
+    "write_mutant",
+    "write_named",
+]

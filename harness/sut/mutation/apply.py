@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import PoolparityError
@@ -41,7 +42,13 @@ def write_mutant(root: Path, target: Path, mutant: Mutant) -> Path:
         found = "no such file" if source is None else "nothing in it that the operator applies to at that place"
         msg = f"mutant {mutant.name}: {found} in {root}; expected a site there; refresh the mutant or drop it"
         raise NotApplicableError(msg)
+    return write_changed(root, target, {mutant.file: changed})
+
+
+def write_changed(root: Path, target: Path, files: Mapping[str, str]) -> Path:
+    """Copy the tree at `root` into the new folder `target`, with other contents for some of its files."""
     copy_tree(root, target)
-    (target / mutant.file).unlink()
-    (target / mutant.file).write_text(changed)
+    for name, content in files.items():
+        (target / name).unlink()
+        (target / name).write_text(content)
     return target

@@ -14,6 +14,7 @@ import libcst.matchers as m
 Operator = Callable[[cst.CSTNode], Sequence[cst.CSTNode]]
 
 OPERATORS: dict[str, Operator] = {}
+HOIST = "hoist-import"
 
 
 def operator(name: str) -> Callable[[Operator], Operator]:
@@ -233,3 +234,10 @@ def drop_statement(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
         return []
     statement = m.Expr(m.Call()) | m.AugAssign() | m.Assign(targets=[m.AssignTarget(m.Attribute() | m.Subscript())])
     return [node.with_changes(body=[cst.Pass()])] if m.matches(node.body[0], statement) else []
+
+
+@operator(HOIST)
+def hoist_import(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
+    """Import at the top of the module what a function imports when it needs it (`mutate_source` puts it there)."""
+    lazy = m.SimpleStatementLine(body=[m.ImportFrom() | m.Import()])
+    return [node.with_changes(body=[cst.Pass()])] if m.matches(node, lazy) else []

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from harness.sut.mutation.operators import OPERATORS
+from harness.sut.mutation.operators import HOIST, OPERATORS
+from harness.sut.mutation.scopes import Rewritten, ScopedTransformer, at_top
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,39 +26,30 @@ class Mutant:
         return f"{self.operator}@{self.file}:{self.function}#{self.number}"
 
 
-class _Visitor(cst.CSTTransformer):
+class _Visitor(ScopedTransformer):
     """Walks one module, counts sites by (operator, function), and replaces the wanted one."""
 
     def __init__(self, wanted: Mutant | None, operators: Iterable[str]) -> None:
         super().__init__()
         self.wanted = wanted
         self.operators = tuple(operators)
-        self.scope: list[str] = []
         self.counts: dict[tuple[str, str], int] = {}
-        self.replaced = False
+        self.replaced: cst.CSTNode | None = None
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: N802 - libcst's name
-        self.scope.append(node.name.value)
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:  # noqa: N802 - libcst's name
-        self.scope.append(node.name.value)
-
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode:  # type: ignore[override]  # libcst's union of node types
-        if isinstance(original_node, cst.FunctionDef | cst.ClassDef):
-            self.scope.pop()
-            return updated_node
+    def leave_node(self, original: cst.CSTNode, updated: cst.CSTNode) -> Rewritten:
+        """Count the sites at one node; replace it when one of them is wanted."""
         for name in self.operators:
-            for replacement in OPERATORS[name](original_node):
-                key = (name, ".".join(self.scope))
+            for replacement in OPERATORS[name](original):
+                key = (name, self.qualified)
                 number = self.counts[key] = self.counts.get(key, -1) + 1
-                if self.wanted is not None and (*key, number) == self._wanted_key() and not self.replaced:
-                    self.replaced = True
+                if self.replaced is None and self._is_wanted(*key, number):
+                    self.replaced = original
                     return replacement
-        return updated_node
+        return updated
 
-    def _wanted_key(self) -> tuple[str, str, int] | None:
+    def _is_wanted(self, operator: str, function: str, number: int) -> bool:
         wanted = self.wanted
-        return None if wanted is None else (wanted.operator, wanted.function, wanted.number)
+        return wanted is not None and (wanted.operator, wanted.function, wanted.number) == (operator, function, number)
 
 
 def mutants_of(source: str, file: str, *, functions: Iterable[str] = ("",)) -> Iterator[Mutant]:
@@ -72,6 +64,10 @@ def mutants_of(source: str, file: str, *, functions: Iterable[str] = ("",)) -> I
 
 def mutate_source(source: str, mutant: Mutant) -> str | None:
     """Return the module with the mutant's edit, or None when the mutant does not apply to it."""
+    if mutant.operator not in OPERATORS:
+        return None
     visitor = _Visitor(mutant, (mutant.operator,))
     changed = cst.parse_module(source).visit(visitor)
-    return changed.code if visitor.replaced and changed.code != source else None
+    if mutant.operator == HOIST and isinstance(visitor.replaced, cst.SimpleStatementLine):
+        changed = at_top(changed, visitor.replaced)
+    return changed.code if visitor.replaced is not None and changed.code != source else None
