@@ -163,6 +163,31 @@ def story(mode: str, out: Path | None, json: str | None, jobs: int | None) -> in
     return command(_run_options(out=out, json=json, jobs=jobs, seed=0, case_timeout_s=60, mode=mode, **chosen))
 
 
+@main.command()
+@click.option("--sut", required=True, metavar="SUT", help="The tree to put bugs into: a release or a checkout.")
+@click.option(
+    "--mutant", "mutants", multiple=True, metavar="NAME", help="A name or a pattern; repeatable. [default: all of them]"
+)
+@click.option("--platform", "platforms", multiple=True, metavar="P", callback=_spelled("platform", platforms.NAMES),
+              help="Try mutants on these only. [default: as each mutant says]")  # fmt: skip
+@click.option("--mode", type=click.Choice(names.MODES), default="auto", show_default=True)
+@click.option("--min-killed", type=click.FloatRange(0, 1), default=0.95, show_default=True, metavar="SHARE")
+@click.option("--list", "only_list", is_flag=True, help="Name the mutants and run none.")
+@_OUT
+@_JSON
+@_HOW
+def mutate(sut: str, mutants: tuple[str, ...], min_killed: float, only_list: bool, **chosen: Any) -> int:
+    """Put bugs into a SUT, one at a time, and see which of them the suites kill.
+
+    1 means that fewer than --min-killed died, or that a named one survived or no longer applies.
+    """
+    from harness.commands.mutate import MutateOptions  # noqa: PLC0415 - keeps --help quick
+    from harness.commands.mutate import mutate as command  # noqa: PLC0415
+
+    options = _run_options(suts=(sut,), suites=names.DEFAULT_SUITES, keyword="", **chosen)
+    return command(options, MutateOptions(names=mutants, minimum=min_killed, only_list=only_list))
+
+
 @main.command(name="list")
 @_selection
 @_JSON

@@ -13,8 +13,9 @@ from harness.sut.spec import SutTree
 class CellRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One SUT on one platform. Times are seconds, memory is MiB of private data.
 
-    `ids` limits the cell to those cases; `collect_only` runs none. `suites_root` is where the suites are (tests use
-    their own).
+    `ids` limits the cell to those cases; `collect_only` runs none; `stop_at_red` runs no further than the first case
+    that the SUT fails or that could not be asked; `traced` adds a `touched` event for each case: the files of the SUT
+    that ran in it. `suites_root` is where the suites are (tests use their own).
     """
 
     sut: SutTree
@@ -28,6 +29,8 @@ class CellRequest(msgspec.Struct, frozen=True, kw_only=True):
     memory_mb: int = 4096
     ids: tuple[str, ...] | None = None
     collect_only: bool = False
+    stop_at_red: bool = False
+    traced: bool = False
     suites_root: Path | None = None
 
 

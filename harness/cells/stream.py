@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -13,8 +13,12 @@ import pytest
 from harness.cells.context import Cell
 from harness.cells.events import EventWriter, file_behind
 from harness.cells.request import CellRequest
+from harness.cells.touching import touching
 from harness.data import suites_dir
 from harness.plugin import CELL, SUITES, case_of, result_of
+from harness.verdicts.outcomes import Outcome
+
+_GREEN = (Outcome.PASS, Outcome.UNSUPPORTED)
 
 
 class Stream:
@@ -68,8 +72,14 @@ class Stream:
         """Write the events of one case."""
         mend_output(self.log)
         self.writer.write({"event": "start", "id": case_of(item)})
-        answer = yield
-        self.writer.write({"event": "outcome", **msgspec.to_builtins(result_of(item))})
+        with touching(self.cell.sut.root) if self.request.traced else nullcontext(set[str]()) as touched:
+            answer = yield
+        result = result_of(item)
+        if self.request.traced:
+            self.writer.write({"event": "touched", "id": result.id, "files": sorted(touched)})
+        self.writer.write({"event": "outcome", **msgspec.to_builtins(result)})
+        if self.request.stop_at_red and result.outcome not in _GREEN:
+            item.session.shouldstop = f"{result.id}: {result.outcome}"
         return answer
 
     @pytest.hookimpl(wrapper=True)

@@ -95,7 +95,7 @@ class Track:
     def ended(self, status: int, stack: str) -> list[Event]:
         """Judge the end of a child; returns the outcomes that it owes, as events."""
         if self.finished:
-            left = [] if self.request.collect_only else self.left
+            left = [] if self.request.collect_only or self.request.stop_at_red else self.left
             return [_owed(i, Outcome.ERROR, "the cell came to its end without running this case") for i in left]
         if self.running is None:
             self.barren += self.first
