@@ -188,6 +188,23 @@ def mutate(sut: str, mutants: tuple[str, ...], min_killed: float, only_list: boo
     return command(options, MutateOptions(names=mutants, minimum=min_killed, only_list=only_list))
 
 
+@main.command()
+@click.argument("bugs", nargs=-1, metavar="[BUG]…")
+@click.option("--mode", type=click.Choice(names.MODES), default="auto", show_default=True)
+@_OUT
+@_JSON
+@_HOW
+def replay(bugs: tuple[str, ...], **chosen: Any) -> int:
+    """Replay known upstream bugs, each on a tree that has it and on one that has not.
+
+    1 means that one was missed, or seen where it is not.
+    """
+    from harness.commands.replay import replay as command  # noqa: PLC0415 - keeps --help quick
+
+    options = _run_options(suts=(), platforms=(), suites=names.DEFAULT_SUITES, keyword="", **chosen)
+    return command(options, bugs)
+
+
 @main.command(name="list")
 @_selection
 @_JSON

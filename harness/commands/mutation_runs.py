@@ -62,7 +62,7 @@ class Killing:
         return specimen.change(path.read_text()) if path.is_file() else None
 
     def _applies(self, specimen: Specimen) -> bool:
-        if self._changed(specimen) is not None:
+        if not specimen.named or self._changed(specimen) is not None:  # the others were found by being applied
             return True
         why = f"finds nothing to change in {specimen.file}; refresh the mutant or drop it"
         self._note(specimen, Fate.NOT_APPLICABLE, why=why)
