@@ -79,7 +79,7 @@ class Stream:
             self.writer.write({"event": "touched", "id": result.id, "files": sorted(touched)})
         self.writer.write({"event": "outcome", **msgspec.to_builtins(result)})
         if self.request.stop_at_red and result.outcome not in _GREEN:
-            item.session.shouldstop = f"{result.id}: {result.outcome}"
+            item.session.shouldfail = f"{result.id}: {result.outcome}"
         return answer
 
     @pytest.hookimpl(wrapper=True)
