@@ -205,6 +205,33 @@ def replay(bugs: tuple[str, ...], **chosen: Any) -> int:
     return command(options, bugs)
 
 
+def _platform_option(help_text: str) -> Callable[[F], F]:
+    def check(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+        return names.check_names("platform", [value], platforms.NAMES)[0]
+
+    return click.option("--platform", required=True, metavar="P", callback=check, help=help_text)
+
+
+@main.command()
+@click.argument("case", metavar="CASE")
+@click.option("--good", required=True, metavar="SUT", help="Where the case passes: sglang==X or CHECKOUT@REF.")
+@click.option("--bad", required=True, metavar="SUT", help="Where it fails; older than --good when a fix is looked for.")
+@_platform_option("The platform to ask it on.")
+@click.option("--mode", type=click.Choice(names.MODES), default="auto", show_default=True)
+@click.option(
+    "--confidence", "threshold", type=click.FloatRange(0.5, 0.9999), default=0.99, show_default=True, metavar="P",
+    help="Repeat a flaky case until good or bad is this sure.",
+)  # fmt: skip
+@_JSON
+@_JOBS
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N")
+def bisect(jobs: int | None, **chosen: Any) -> int:
+    """Find the release or commit that broke a case, or fixed it."""
+    from harness.commands.bisect import BisectOptions, run_bisect  # noqa: PLC0415 - keeps --help quick
+
+    return run_bisect(BisectOptions(jobs=jobs or os.cpu_count() or 1, **chosen))
+
+
 @main.command(name="list")
 @_selection
 @_JSON

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -30,6 +30,7 @@ class Stream:
         self.done = done
         self.writer = writer
         self.log = log
+        self.touched: tuple[str, ...] = ()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -72,11 +73,11 @@ class Stream:
         """Write the events of one case."""
         mend_output(self.log)
         self.writer.write({"event": "start", "id": case_of(item)})
-        with touching(self.cell.sut.root) if self.request.traced else nullcontext(set[str]()) as touched:
-            answer = yield
+        self.touched = ()
+        answer = yield
         result = result_of(item)
         if self.request.traced:
-            self.writer.write({"event": "touched", "id": result.id, "files": sorted(touched)})
+            self.writer.write({"event": "touched", "id": result.id, "files": self.touched})
         self.writer.write({"event": "outcome", **msgspec.to_builtins(result)})
         if self.request.stop_at_red and result.outcome not in _GREEN:
             item.session.shouldfail = f"{result.id}: {result.outcome}"
@@ -84,15 +85,27 @@ class Stream:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self) -> Generator[None]:
-        """Keep pytest from stopping; see `no_interrupt`."""
-        with no_interrupt():
+        """Keep pytest from stopping (see `no_interrupt`), and watch what runs."""
+        with no_interrupt(), self._watching():
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Generator[None]:
-        """Keep pytest from stopping; see `no_interrupt`."""
-        with no_interrupt():
+        """Keep pytest from stopping (see `no_interrupt`), and watch what runs."""
+        with no_interrupt(), self._watching():
             return (yield)
+
+    @contextmanager
+    def _watching(self) -> Generator[None]:
+        """Note the files of the SUT that run in a phase; those of the test itself outweigh those of its setup."""
+        if not self.request.traced:
+            yield
+            return
+        with touching(self.cell.sut.root) as touched:
+            try:
+                yield
+            finally:
+                self.touched = tuple(sorted(touched)) or self.touched
 
 
 class InterruptedCaseError(RuntimeError):

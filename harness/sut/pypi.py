@@ -74,6 +74,13 @@ def newest_on_index(cache: Path) -> str:
     return f"{PACKAGE}=={found[1]}"
 
 
+def releases_on_index() -> list[Version]:
+    """Return the releases that the index offers, oldest first; none where it cannot be reached."""
+    ran = _pip("index", "versions", PACKAGE, *_QUICK)
+    listed = re.search(r"Available versions: (.+)", ran.stdout)
+    return sorted(Version(text.strip()) for text in listed[1].split(",")) if listed else []
+
+
 def fetch(requirement: str, folder: Path, cache: Path) -> Path:
     """Download one wheel into `folder` and return its path."""
     complaints = []
