@@ -45,6 +45,13 @@ def mutants(session):
 
 
 @nox.session
+def story(session):
+    """What a gate would have said of six upstream pull requests: one release, and trees built from it (docs/mutants.md)."""
+    install(session)
+    session.run("poolparity", "story", *session.posargs)
+
+
+@nox.session
 def lint(session):
     """Run ruff (check and format) and mypy --strict."""
     install(session, *LINTERS)

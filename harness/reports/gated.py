@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from harness.reports.groups import shape
 from harness.sut.spec import SutTree
@@ -55,7 +56,7 @@ class Gated:
         for side, case in (("base", base), ("head", head)):
             if case is not None and case.expectation is not None:
                 self.expected[side].add(case.expectation)
-            if case is not None and case.stale is not None:
+            if case is not None and case.stale is not UNSET:
                 self.stale.add(case.stale)
         speaker = base if head is None or (verdict is Verdict.FIXED and base is not None) else head
         message, location = (speaker.message, speaker.location) if speaker is not None else ("", "")

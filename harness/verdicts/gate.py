@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 
 from harness.verdicts.exit_code import CLEAN, INFRASTRUCTURE, MEASURED_NOTHING, RED
 from harness.verdicts.outcomes import CaseResult, Outcome
@@ -71,7 +72,7 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_bad(case: CaseResult) -> bool:
     """Whether the SUT failed a case."""
-    return case.outcome in BAD and case.stale is None
+    return case.outcome in BAD and case.stale is UNSET
 
 
 def judge_case(base: CaseResult | None, head: CaseResult | None, again: Sequence[CaseResult] = ()) -> Verdict:

@@ -22,7 +22,8 @@ class Outcome(StrEnum):
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """One case in one cell. `location` is `sglang/…/file.py:line` or empty; `expectation` an id or None.
 
-    `stale` is the id of an expectation that the case, which did not fail, makes a failure ("remove this").
+    `stale` is the id of an expectation that the case, which did not fail, makes a failure ("remove this");
+    unset otherwise, and then absent from JSON.
     """
 
     id: str
@@ -33,7 +34,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     bytes_compared: int = 0
     seconds: float = 0.0
     expectation: str | None = None
-    stale: str | None = None
+    stale: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class CellResult(msgspec.Struct, kw_only=True):

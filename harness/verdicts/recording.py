@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from harness.checks.meter import Meter
 from harness.verdicts.causes import Cause, cause_of
@@ -91,5 +92,5 @@ class Record:
             bytes_compared=self.meter.bytes,
             seconds=round(self.seconds, 6),
             expectation=self.expectation.id if self.expectation else None,
-            stale=self.stale.id if self.stale else None,
+            stale=self.stale.id if self.stale else UNSET,
         )

@@ -13,6 +13,8 @@ class Pool:
 
 
 def fuse(routed, shared, routed_scaling_factor):
+    from vendor import kernel
+
     routed.mul_(routed_scaling_factor)
     return routed
 """
@@ -54,7 +56,8 @@ def test_every_variant_differs_and_compiles(operator):
         ("return-other", "return shared"),
         ("scaling-factor", "routed.mul_(1.0)"),
         ("scaling-factor", "routed.mul_((routed_scaling_factor * routed_scaling_factor))"),
-        ("drop-statement", "routed_scaling_factor):\n    pass"),
+        ("drop-statement", "from vendor import kernel\n\n    pass"),
+        ("hoist-import", "\nfrom vendor import kernel\nclass Pool"),
     ],
 )
 def test_operator_makes_the_slip_it_is_named_after(operator, wrong):
