@@ -46,7 +46,7 @@ def mutants(session):
 
 @nox.session
 def story(session):
-    """What a gate would have said of six upstream pull requests: one release, and trees built from it (docs/mutants.md)."""
+    """What a gate would have said of six upstream changes: trees built from a release (docs/mutants.md)."""
     install(session)
     session.run("poolparity", "story", *session.posargs)
 
